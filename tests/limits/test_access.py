@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.limits.examples import GIB, MACHINE, submitted
+from tests.limits.examples import GIB, HOUR, MACHINE, Known, assess, job, submitted
 from tocsin.core.machine import Association, JobLimits, Reservation
 from tocsin.core.verdict import Level
 
@@ -54,6 +54,10 @@ def critical(*lines: str) -> list[str]:
         ("-A physics --reservation=ours,theirs", "reservation_not_allowed"),
         ("-A physics --reservation=ours -N 3", "too_few_such_nodes"),
         ("-A physics --gres=fpga:1", "unknown_gres"),
+        ("-A physics --gres=gpu:1,none -p gpu", "unknown_gres"),
+        ("-A physics -L solver:2;solver", "licenses_above_total"),
+        ("-A physics --qos=normal,short", "qos_not_associated"),
+        ("-A physics --qos=", "empty_name"),
     ],
 )
 def test_a_request_beyond_what_the_user_may_is_critical(line: str, kind: str) -> None:
@@ -76,3 +80,21 @@ def test_a_request_beyond_what_the_user_may_is_critical(line: str, kind: str) ->
 )
 def test_a_request_within_it_is_not(line: str) -> None:
     assert critical(line) == []
+
+
+def test_a_newer_release_takes_a_list_of_qos() -> None:
+    machine = replace(CLUSTER, release=(26, 5))
+    assert not submitted("-A physics --qos=normal,short", machine=machine).findings
+    assert "qos_not_associated" in [
+        finding.kind for finding in submitted("-A physics --qos=normal,other", machine=machine).findings
+    ]
+
+
+def test_the_longest_time_of_a_partition_is_no_request() -> None:
+    """`check` fills it in; Slurm gives such a job what its account allows."""
+    wanted = job(job_id=0, script="x", account="tiny", partition="main", time_limit=24 * HOUR)
+    assert not assess(wanted, past=Known(CLUSTER, scripts={"x": "#!/bin/bash\ntrue\n"}))[0].findings
+
+
+def test_the_least_cpus_of_a_node_count_for_a_limit() -> None:
+    assert critical("-A tiny -t 5 --mincpus=2") == ["resources_above_account"]

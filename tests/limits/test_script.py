@@ -1,15 +1,18 @@
 """Rules about scripts, and advice that edits them."""
 
+import os
+import pwd
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 
 import pytest
 
-from tests.limits.examples import GIB, MACHINE, Known, assess, job, of_script, past_of, submitted
+from tests.limits.examples import GIB, HOUR, MACHINE, Known, assess, job, of_script, past_of, submitted
 from tocsin.core.detector import Parts
 from tocsin.core.units import parse_duration
 from tocsin.core.verdict import Edit, Level
+from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.script import parse
 
 
@@ -44,6 +47,16 @@ def test_options_that_contradict_each_other(lines: tuple[str, ...], kind: str, l
         ("--gpus-per-task=1 --ntasks-per-node=1 -p gpu", "gpus_per_unknown_task"),
         ("--gpus-per-task=1 -N 1-2 -p gpu", "gpus_per_unknown_task"),
         ("-d afterok:12:999999999", "after_impossible_job"),
+        ("-p gpu --cpus-per-gpu=1", "amount_per_no_gpu"),
+        ("--power=level", "not_in_this_release"),
+        ("--exclusive -s", "shared_and_not"),
+        ("-p gpu --gres=gpu:1 --gpus-per-node=1", "gpus_twice"),
+        ("--deadline=now+10", "deadline_too_soon"),
+        ("--deadline=now+4minutes -t 5", "deadline_too_soon"),
+        ("-d afterok:1,2", "not_in_this_release"),
+        ("--mem-bind=sort", "not_in_this_release"),
+        ("--cpu-freq=low-high", "not_in_this_release"),
+        ("--switches=4294967297", "not_in_this_release"),
     ],
 )
 def test_what_a_newer_slurm_refuses_is_critical_there_alone(line: str, kind: str) -> None:
@@ -223,7 +236,7 @@ def test_one_verdict_has_one_number_for_one_line() -> None:
         ("-B 2:17", "too_few_such_nodes"),
         ("-p gpu --gpus-per-node=5", "gpus_above_partition"),
         ("-p gpu -w g1,g2 -c 17", "cpus_above_any_node"),
-        ("-p gpu -N 2 --gpus=1", "fewer_gpus_than_nodes"),
+        ("-p gpu -N 2 --gpus=1", "gpus_disagree"),
         ("-p gpu --gpus-per-task=1", "gpus_per_unknown_task"),
         ("-d nosuch:1", "refused_option"),
         ("-p main,nosuch", "unknown_partition"),
@@ -235,6 +248,22 @@ def test_one_verdict_has_one_number_for_one_line() -> None:
         ("--uid=0", "only_for_root"),
         ("--gid=0", "only_for_root"),
         ("--deadline=2010-01-20", "deadline_over"),
+        ("--deadline=now+10 --time-min=1", "deadline_too_soon"),
+        ("-p gpu --gpus=3 --gpus-per-node=2", "gpus_disagree"),
+        ("-p gpu --gpus=2 --gpus-per-task=2 -n 2", "gpus_disagree"),
+        ("-p gpu --gpus-per-socket=1", "gpus_disagree"),
+        ("-p gpu --gpus-per-socket=1 --gpus-per-node=2 --sockets-per-node=1", "gpus_disagree"),
+        ("-p gpu --ntasks-per-gpu=2 -n 3", "gpus_disagree"),
+        ("-p gpu --ntasks-per-gpu=1 --gpus-per-task=1 -n 1", "tasks_twice"),
+        ("-S 1 --thread-spec=1", "cores_twice"),
+        ("-Q -v", "quiet_and_verbose"),
+        ("--batch=icelake", "batch_outside_constraint"),
+        ("-C big --batch=icelake", "batch_outside_constraint"),
+        ("-B 0", "no_tasks"),
+        ("--ntasks-per-core=33", "too_few_such_nodes"),
+        ("-x 'n1 n9'", "unknown_node"),
+        ("--cpus-per-gpu=1", "too_few_such_nodes"),
+        ("-C icelake,big", "too_few_such_nodes"),
     ],
 )
 def test_what_every_node_must_have(line: str, kind: str) -> None:
@@ -252,7 +281,16 @@ def test_what_every_node_must_have(line: str, kind: str) -> None:
             "-p gpu --gpus=2 --mem-per-gpu=1G",
             "--mincpus=9 -p staff",
         ),
-        *("-m arbitrary -w n1", "--deadline=2099-01-20", "--deadline=now+1hour", "--cpus-per-gpu=1"),
+        *("-m arbitrary -w n1", "--deadline=2099-01-20", "--deadline=now+1hour", "-B 0 -w n[1-2]"),
+        *(
+            "-p gpu --ntasks-per-gpu=2",
+            "--gpus-per-task=a100 -c 2",
+            "-w n? -w n[1-2]",
+            "-p gpu --gres=gpu:+1",
+            "--tmp=4294967296",
+            "--deadline=now+5minutes -t 5",
+        ),
+        *("-p gpu --gpus=2 --cpus-per-gpu=1", "-p gpu --gpus-per-task=0", "-N 1-0", "-N 9 -n 2"),
     ],
 )
 def test_what_looks_alike_and_is_taken_is_not_critical(line: str) -> None:
@@ -264,9 +302,68 @@ def test_a_list_of_node_counts_is_taken_from_23_11_on() -> None:
     assert not submitted("-N 1,3", machine=replace(MACHINE, release=(23, 11))).findings
 
 
+@pytest.mark.parametrize(
+    "line", ["--tres-per-task=cpu=1", "--exclusive=topo", "--begin=elevenses", "--gres=gres/gpu:1 -p gpu"]
+)
+def test_what_an_older_slurm_refuses_is_critical_there_alone(line: str) -> None:
+    kind = "not_in_this_release"
+    assert found(submitted(line, machine=replace(MACHINE, release=(22, 5)))).get(kind) == "critical"
+    assert kind not in found(submitted(line, machine=replace(MACHINE, release=(26, 5))))
+    assert kind not in found(submitted(line))
+
+
+@pytest.mark.parametrize("line", ["--reboot", "--nice=-5"])
+def test_what_only_operators_may_is_critical_for_others(line: str) -> None:
+    kinds = [
+        found(submitted(line, machine=replace(MACHINE, operator=is_one))) for is_one in (False, True, None)
+    ]
+    assert kinds == [{"only_for_operators": "critical"}, {}, {}]
+
+
+def test_settings_of_the_cluster_limit_sampling_and_governors() -> None:
+    machine = replace(MACHINE, sampling=30, cpu_governors=("OnDemand", "Performance"))
+    for line in ("--acctg-freq=60", "--acctg-freq=task=0", "--acctg-freq=energy=5,task=31"):
+        assert found(submitted(line, machine=machine)) == {"sampling_too_rare": "critical"}
+    assert found(submitted("--cpu-freq=PowerSave", machine=machine)) == {"governor_not_allowed": "critical"}
+    for line in ("--acctg-freq=30", "--acctg-freq=energy=90", "--acctg-freq=60 --mem=0", "--cpu-freq=perf"):
+        assert not submitted(line, machine=machine).findings
+
+
+def test_numbers_of_which_slurm_keeps_16_bits_are_not_compared_as_given() -> None:
+    nodes = tuple(replace(n, sockets=2, cores_per_socket=16, threads_per_core=1) for n in MACHINE.nodes)
+    for line in (
+        *("--ntasks-per-socket=65536", "--cores-per-socket=65534", "--mincpus=65537"),
+        *("--ntasks-per-node=4294967294", "-p gpu --ntasks-per-gpu=2147483648", "--mincpus=4294967295"),
+        *("-p gpu --gpus-per-task=1 -B 1", "-p gpu '--cpus-per-gpu= 2' --gpus=1"),
+    ):
+        assert not submitted(line, machine=replace(MACHINE, nodes=nodes)).findings
+    assert "too_few_such_nodes" in found(
+        submitted("--sockets-per-node=65535", machine=replace(MACHINE, nodes=nodes))
+    )
+
+
+def test_nodes_beyond_the_number_of_tasks_are_left_out() -> None:
+    assert "node_not_in_partition" in found(submitted("-w n[2-9] -n 5"))
+    assert "node_not_in_partition" not in found(submitted("-w n[2-9] -n 2"))
+
+
+def test_the_minimum_time_is_compared_with_the_default_of_the_partition() -> None:
+    main, *others = MACHINE.partitions
+    machine = replace(MACHINE, partitions=(replace(main, default_time=600), *others))
+    assert found(submitted("--time-min=20", machine=machine)) == {"time_min_above_default": "critical"}
+    assert not submitted("--time-min=20 -t 30", machine=machine).findings
+    assert not submitted("--time-min=20").findings
+
+
+def test_a_missing_file_is_critical_to_the_submitter(tmp_path: Path) -> None:
+    """Only a process of the submitter sees what sbatch will see."""
+    me = pwd.getpwuid(os.geteuid()).pw_name
+    assert found(submitted(f"-D {tmp_path}", "--nodefile=nosuch", user=me)) == {"no_such_file": "critical"}
+
+
 def test_a_file_that_sbatch_reads_and_that_is_missing_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("n1\n")
-    for option in ("--nodefile", "--export-file", "--bbf", "--nodelist"):
+    for option in ("--nodefile", "--export-file", "--bbf", "--nodelist", "--exclude"):
         found = submitted(f"-D {tmp_path}", f"{option}=./nosuch").findings
         assert ("no_such_file", Level.WARNING) in [(f.kind, f.level) for f in found]
         there = submitted(f"-D {tmp_path}", f"{option}=./hosts").findings
@@ -284,6 +381,26 @@ def test_every_component_of_a_heterogeneous_job_is_checked() -> None:
         (("-n 1 -a 1-3", "hetjob", "-n 1"), "array_of_components"),
     ):
         assert kind in found(submitted(*broken))
+
+
+def test_options_of_one_component_do_not_count_for_another() -> None:
+    assert not submitted("-n 4", "hetjob", "-p gpu --gpus-per-node=4").findings
+
+
+def test_empty_names_of_partitions_are_left_out() -> None:
+    assert not submitted("-p main,").findings
+    assert found(submitted("-p ,nosuch")) == {"unknown_partition": "critical"}
+
+
+def test_tasks_of_a_core_may_share_cpus() -> None:
+    assert not submitted("-O --ntasks-per-core=33").findings
+
+
+def test_a_component_has_no_defaults_of_the_first() -> None:
+    text = "#!/bin/bash\n#SBATCH -p big\n#SBATCH hetjob\n#SBATCH -n 1\ntrue\n"
+    script = parse(text, scheduler=Scheduler.SLURM)
+    wanted = job(job_id=0, script="x", time_limit=72 * HOUR, **script.request)  # the limit of partition big
+    assert not assess(wanted, past=Known(MACHINE, scripts={"x": text}))[0].findings
 
 
 def test_folders_that_are_not_there_are_a_warning(tmp_path: Path) -> None:

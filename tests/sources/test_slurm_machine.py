@@ -192,7 +192,7 @@ def test_cpus_and_memory_that_slurm_keeps_for_the_system_are_not_for_jobs() -> N
 ACCESS = {
     "license": "LicenseName=solver Total=2 Used=0 Free=2 Reserved=0 Remote=no\n",
     "reservation": "ReservationName=ours Nodes=n5 NodeCnt=1 Users=alice Groups=(null) Accounts=(null) Licenses=(null)\n",
-    "association": "tiny||normal||00:05:00|cpu=1\nresearch||high,normal|high||\n",
+    "user": "tiny||normal||00:05:00|cpu=1|None\nresearch||high,normal|high|||None\n",
     "qos": "normal||\nhigh|00:10:00|cpu=2,mem=1G,node=1\n",
 }
 
@@ -214,6 +214,7 @@ def test_what_a_user_may_request_is_read_as_far_as_it_is_enforced(enforce: str) 
     limited = enforce != "associations"
     assert tiny.limits == (JobLimits(max_time=300, max_tres={"cpu": 1}) if limited else JobLimits())
     assert (research.qos, research.default_qos) == (("high", "normal") if limited else (), "high")
+    assert found.operator is False
     assert found.qos["high"].max_tres == ({"cpu": 2, "mem": 2**30, "node": 1} if limited else {})
 
 

@@ -94,10 +94,16 @@ class Machine:
     partitions: tuple[Partition, ...] = ()
     max_array_size: int | None = None
     gres_types: tuple[str, ...] | None = None
+    cpu_governors: tuple[str, ...] | None = None
+    """Those that jobs may choose."""
+    sampling: Seconds | None = None
+    """How often the memory of tasks is sampled; jobs may shorten it, but not lengthen it."""
     licenses: Mapping[str, int] | None = None
     reservations: tuple[Reservation, ...] | None = None
     associations: tuple[Association, ...] | None = None
     """Those of the user who asks."""
+    operator: bool | None = None
+    """Whether that user may do what only operators may."""
     qos: Mapping[str, JobLimits] | None = None
     missing: dict[str, str] = field(default_factory=dict)
     """What this source could not read, and why."""

@@ -1,6 +1,7 @@
 """Rules about what a user may request: accounts, QOS and their limits, licences, reservations, generic resources."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from tocsin.core.machine import Association, JobLimits, Machine, Reservation
@@ -10,10 +11,14 @@ from tocsin.limits.capacity import Capacity
 from tocsin.limits.demand import Demand
 from tocsin.scripts.submission import Submission
 
-__all__ = ["access_breaches", "default_qos", "gres_breaches"]
+__all__ = ["access_breaches", "default_qos", "gres_breaches", "setting_breaches"]
 
 Problem = tuple[str, str, str, Change | None]
 """Kind, text, remedy, change."""
+
+
+_LISTS_OF_QOS = (26, 5)
+"""A release that takes them: a job then starts with any of the list."""
 
 
 def default_qos(machine: Machine) -> dict[str, str | None]:
@@ -49,6 +54,9 @@ def _problems(row: Demand, capacity: Capacity) -> Iterator[Problem]:
             text = f"uses account {row['account']}, which user {row['user']} may not use"
             yield "account_not_associated", text, f"use one of {accounts}", None
     qos = row["qos"]
+    if qos and "," in qos and machine.release and machine.release >= _LISTS_OF_QOS:
+        yield from filter(None, (_qos(name, association, machine) for name in qos.split(",") if name))
+        return
     if qos and (found := _qos(qos, association, machine)):
         yield found
         return
@@ -71,7 +79,7 @@ def _qos(qos: str, association: Association | None, machine: Machine) -> Problem
 
 def _above(row: Demand, limits: Sequence[tuple[str, JobLimits]], capacity: Capacity) -> Iterator[Problem]:
     """The limit of the QOS takes precedence over that of the account."""
-    time = row["time_limit"] or capacity.partitions[row["partition"]].default_time
+    time = row["given_time"] or capacity.partitions[row["partition"]].default_time
     for owner, limit in limits:
         if limit.max_time is not None:
             if time and time > limit.max_time:
@@ -83,7 +91,7 @@ def _above(row: Demand, limits: Sequence[tuple[str, JobLimits]], capacity: Capac
     if row["memory"] is not None:
         memory = row["memory"] * row["nodes"] if row["exact"] else row["task_memory"] * row["tasks"]
     amounts = {
-        "cpu": row["tasks"] * row["cpus"],
+        "cpu": max(row["tasks"] * row["cpus"], row["nodes"] * row["each_cpus"]),
         "node": row["nodes"],
         "mem": memory,
         "gres/gpu": row["gpus"],
@@ -108,14 +116,17 @@ def _amount(name: str, value: int) -> str:
 def _licenses(requested: str | None, known: Mapping[str, int] | None) -> Iterator[Problem]:
     if not requested or known is None or "|" in requested:  # alternatives: one of them may work
         return
-    for item in filter(None, requested.split(",")):
-        name, _, number = item.strip().partition(":")
+    wanted: Counter[str] = Counter()
+    for item in filter(None, re.split("[,;]", requested)):
+        name, colon, number = (part.strip() for part in re.split("([:=]|$)", item, maxsplit=1))
+        wanted[name] += int(number) if number.isdigit() else int(not colon)
+    for name, total in wanted.items():
         if name not in known:
             have = ", ".join(sorted(known)[:10]) or "none"
             text = f"requests licence {name}, which is not known"
             yield "unknown_license", text, f"use one of {have}", None
-        elif number.isdigit() and int(number) > known[name]:
-            text = f"requests {number} licences of {name}, but this cluster has {known[name]}"
+        elif total > known[name]:
+            text = f"requests {total} licences of {name}, but this cluster has {known[name]}"
             yield "licenses_above_total", text, f"request at most {known[name]}", None
 
 
@@ -147,8 +158,10 @@ def gres_breaches(submissions: Sequence[Submission | None], machine: Machine) ->
         return
     for row, submission in enumerate(submissions):
         given = submission.value("--gres") if submission else ""
+        if given.lower() in ("none", "help", "list"):
+            continue
         names = re.findall(r"(?:^|,)(?:gres[:/])?([A-Za-z]\w*)", given)
-        unknown = [name for name in names if name not in (*machine.gres_types, "none")]
+        unknown = [name for name in names if name not in machine.gres_types]
         if unknown:
             have = ", ".join(machine.gres_types) or "none"
             yield Breach(
@@ -156,4 +169,34 @@ def gres_breaches(submissions: Sequence[Submission | None], machine: Machine) ->
                 kind="unknown_gres",
                 text=f"requests the generic resource {unknown[0]}, which this cluster does not have",
                 remedy=f"change --gres (available: {have})",
+            )
+
+
+def setting_breaches(submissions: Sequence[Submission | None], machine: Machine) -> Iterator[Breach]:
+    """Values that the cluster's settings exclude."""
+    for row, submission in enumerate(submissions):
+        if submission is None:
+            continue
+        for option in ("--account", "--qos"):
+            if machine.associations is not None and submission.last(option) and not submission.value(option):
+                yield Breach(row=row, kind="empty_name", text=f"has an empty {option}", remedy="remove it")
+        given = submission.value("--acctg-freq")
+        sampled = re.match(r"(?:.*task=)?\s*\+?(\d{1,9})", given, re.IGNORECASE | re.DOTALL)
+        # Memory limits are enforced by sampling, so a job may only ask for more of it.
+        limited = not re.fullmatch(r"\s*\+?0+\w*", submission.value("--mem"))
+        if machine.sampling and limited and sampled and not 0 < int(sampled[1]) <= machine.sampling:
+            yield Breach(
+                row=row,
+                kind="sampling_too_rare",
+                text=f"sets --acctg-freq={given[:60]}, but this cluster samples tasks every {machine.sampling} s",
+                remedy=f"set at most task={machine.sampling}, but not 0",
+            )
+        named = re.search(r"(?:^|:)(co|perf|pow|user|onde|sche)", submission.value("--cpu-freq").lower())
+        allowed = machine.cpu_governors
+        if named and allowed and not any(name.lower().startswith(named[1]) for name in allowed):
+            yield Breach(
+                row=row,
+                kind="governor_not_allowed",
+                text=f"sets --cpu-freq={submission.value('--cpu-freq')[:60]}, a governor that jobs may not choose",
+                remedy=f"use one of {', '.join(allowed)}",
             )

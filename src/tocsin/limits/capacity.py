@@ -16,7 +16,7 @@ __all__ = ["NO_LIMIT", "Capacity", "NodeType", "Size", "TypeCount", "available",
 NO_LIMIT = 2**62
 """Represents a limit that is unknown or not set."""
 
-_COUNT = re.compile(r"\d{1,9}[kmgtp]?$", re.ASCII | re.IGNORECASE)
+_COUNT = re.compile(r"\+?\d{1,9}[kmgtp]?$", re.ASCII | re.IGNORECASE)
 _OUT = frozenset({"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "FUTURE"})
 
 
@@ -152,6 +152,7 @@ def _limits(partition: Partition, nodes: tuple[Node, ...], largest: Size) -> dic
         "most_nodes": min(most, default=NO_LIMIT),
         "most_cpus": sum(sizes[: min(most, default=NO_LIMIT)]) if known else _or_no_limit(partition.cpus),
         "largest_cpus": largest.cpus,
+        "default_time": _or_no_limit(partition.default_time),
         "most_time": UNLIMITED if partition.max_time is None else partition.max_time,
         "min_nodes": partition.min_nodes or 0,
         "max_cpus_per_node": _or_no_limit(partition.max_cpus_per_node),

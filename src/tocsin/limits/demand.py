@@ -1,13 +1,15 @@
 """What each job needs from nodes: tasks and their size, whether they may spread, and what every node must have."""
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from tocsin.core.errors import InputError
-from tocsin.core.nodelist import count_nodes
+from tocsin.core.nodelist import count_nodes, expand_nodes
+from tocsin.limits.breach import MEGABYTE
 from tocsin.limits.capacity import gpu_types
 from tocsin.limits.constraints import constraint
 from tocsin.scripts.scheduler import Scheduler
@@ -22,6 +24,7 @@ Demand = dict[str, Any]
 """A request for one of its partitions, with `row` (the job's number) and its needs as numbers. Rules are evaluated job by
 job: for one script, building a frame would take longer than checking all rules."""
 
+_NO_VALUE = 65_534
 _TYPED_GPUS = ("--gpus", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket")
 
 _FIELDS = (
@@ -42,6 +45,7 @@ class _EachNode(NamedTuple):
     cores: int = 0
     threads: int = 0
     socket_tasks: int = 0
+    core_tasks: int = 0
     shared: bool = False
     """With -O: all tasks of a node share its CPUs, so any number of them fits."""
 
@@ -65,7 +69,7 @@ def demands(
     for row, (request, submission) in enumerate(zip(asked, submissions, strict=True)):
         needed = {**request, "row": row, **_needed(request, submission)}
         given = default if request["partition"] is None else request["partition"]
-        for partition in [None] if given is None else given.split(","):
+        for partition in [None] if given is None else [*filter(None, given.split(","))] or [default]:
             yield {**needed, "partition": partition and partition.strip()}
 
 
@@ -75,7 +79,10 @@ def _needed(request: Request, submission: Submission | None) -> Demand:
     fixed = None if submission is None else submission.fixed
     per_node = submission is not None and submission.memory_per == "node"
     least_nodes = max(request["req_nodes"] or 1, 1)
-    nodes = float(max(least_nodes, _listed(request["req_node_list"], submission)))
+    node_list = _node_list(request, submission)
+    nodes = float(max(least_nodes, _listed(node_list, submission)))
+    if submission and submission.last("--ntasks"):
+        nodes = min(nodes, max(request["req_tasks"] or 1, 1))  # sbatch takes no more nodes than tasks
     cpus = _cpus(request)
     block = request["tasks_per_node"] if (request["tasks_per_node"] or 0) > 0 else None
     if each.shared:
@@ -87,6 +94,7 @@ def _needed(request: Request, submission: Submission | None) -> Demand:
     return {
         **each._asdict(),
         "fixed": fixed,
+        "req_node_list": node_list,
         "asked_nodes": nodes,
         "cpus": cpus,
         "tasks": tasks,
@@ -96,12 +104,22 @@ def _needed(request: Request, submission: Submission | None) -> Demand:
         "exact": per_node or bool(fixed) or tasks <= nodes * (block or 1),
         "memory": memory,
         "task_memory": None if memory is None else memory * least_nodes / tasks,
-        "gpus": max(request["req_gpus"] or 0, 0) or _gpus_of_tasks(submission, tasks),
+        "gpus": 0
+        if _types_alone(submission)
+        else max(request["req_gpus"] or 0, 0) or _gpus_of_tasks(submission, tasks),
         "gpu_types": _gpu_types(request["req_gres"], submission),
-        "constraint": constraint(request["constraints"] or ""),
-        "preferred": submission.value("--prefer") if submission else "",
+        "constraint": constraint((request["constraints"] or "").replace(",", "&")),
+        "preferred": submission.value("--prefer").replace(",", "&") if submission else "",
+        "given_time": _given_time(request, submission),
         "time": request["time_limit"] if request["time_min"] is None else request["time_min"],
     }
+
+
+def _given_time(request: Request, submission: Submission | None) -> int | None:
+    """The time limit that the user set; before submission, `request` also has a default."""
+    given = request if request["job_id"] or submission is None else submission.script.request
+    time = given.get("time_limit")
+    return time if isinstance(time, int) else None
 
 
 def _cpus(request: Request) -> int:
@@ -138,23 +156,40 @@ def _each_node(submission: Submission | None) -> _EachNode:
     )
     shared = submission.last("--overcommit") is not None
     # Slurm wants a CPU for each of a node's tasks, even if they may share them.
-    cpus = max(number("--mincpus"), number("--ntasks-per-node") if shared else 0)
-    found = _EachNode(cpus, 0, 0, sockets, cores, threads, number("--ntasks-per-socket"), shared)
+    cpus = max(
+        *(_least_cpus(submission.value("--mincpus")), _count(submission.value("--cpus-per-gpu")) % 2**16),
+        number("--ntasks-per-node") if shared else 0,
+    )
+    core_tasks = 0 if shared else _limited(number("--ntasks-per-core"))
+    socket_tasks = _limited(number("--ntasks-per-socket"))
+    found = _EachNode(cpus, 0, 0, sockets, cores, threads, socket_tasks, core_tasks, shared)
     try:
         gpus = [
             reader(given) * factor
             for option, reader, factor in (
                 ("--gres", gres_gpus, 1),
                 ("--gpus-per-node", gpu_count, 1),
-                ("--gpus-per-task", gpu_count, 1),
+                ("--gpus-per-task", gpu_count, int(not _types_alone(submission))),
                 ("--gpus-per-socket", gpu_count, max(sockets, 1)),
             )
             if (given := submission.value(option))
-        ]
-        tmp = megabytes(submission.value("--tmp") or "0")
+        ] + [min(number("--cpus-per-gpu"), 1)]  # a node without GPUs does not do, even if none is requested
+        tmp = _in_32_bits(megabytes(submission.value("--tmp") or "0"))
         return found._replace(each_gpus=max(gpus, default=0), tmp=tmp)
     except InputError:
         return found  # reported as a refused option
+
+
+def _types_alone(submission: Submission | None) -> bool:
+    """Whether GPUs are only requested by --gpus-per-task with a type but no number: newer releases ignore that."""
+    others = ("--gpus", "--gpus-per-node", "--gres", "--tres-per-task")
+    given = submission.value("--gpus-per-task") if submission else ""
+    return bool(
+        given
+        and submission
+        and not re.search(r"(?:^|[:,])\s*\+?\d", given)
+        and not any(map(submission.last, others))
+    )
 
 
 def _gpus_of_tasks(submission: Submission | None, tasks: float) -> int:
@@ -163,8 +198,48 @@ def _gpus_of_tasks(submission: Submission | None, tasks: float) -> int:
     return math.ceil(tasks / per_gpu) if per_gpu else 0
 
 
+def _in_32_bits(size: int) -> int:
+    """Slurm keeps megabytes in 32 bits; one value means none."""
+    number = size // MEGABYTE % 2**32
+    return 0 if number == 2**32 - 2 else number * MEGABYTE
+
+
+def _least_cpus(text: str) -> int:
+    """Slurm takes a number from 2**31 on for a negative one, which is none."""
+    return 0 if _count(text) % 2**32 >= 2**31 else _whole(text)
+
+
+def _limited(number: int) -> int:
+    """The largest number means any number of tasks."""
+    return 0 if number == _NO_VALUE + 1 else number
+
+
 def _whole(text: str) -> int:
-    return int(text) if text.isdecimal() and len(text) < 19 else 0
+    """A number as Slurm keeps it, in 16 bits; one value means none."""
+    number = _count(text) % 2**16
+    return 0 if number == _NO_VALUE else number
+
+
+def _count(text: str) -> int:
+    found = re.fullmatch(r"\s*\+?(\d{1,18})", text, re.ASCII)
+    return int(found[1]) if found else 0
+
+
+def _node_list(request: Request, submission: Submission | None) -> str | None:
+    """The nodes that a job names; sbatch leaves out the last ones if there are fewer tasks."""
+    names: str | None = request["req_node_list"]
+    if not names or submission is None or not submission.last("--ntasks"):
+        return names
+    try:
+        listed = sorted(set(expand_nodes(names)), key=_by_number)
+    except InputError:
+        return names  # reported as a refused option
+    tasks = request["req_tasks"] or 1
+    return names if tasks >= len(listed) else ",".join(listed[:tasks])
+
+
+def _by_number(name: str) -> tuple[str, list[int]]:
+    return re.sub(r"\d", "", name), [int(number) for number in re.findall(r"\d{1,18}", name)]
 
 
 def _listed(names: str | None, submission: Submission | None) -> int:
@@ -182,7 +257,9 @@ def _gpu_types(gres: str | None, submission: Submission | None) -> tuple[str, ..
     types = set(gpu_types(gres)) if gres else set()
     for option in _TYPED_GPUS if submission else ():
         for item in submission.value(option).lower().split(",") if submission else ():
-            kind, colon, _ = item.partition(":")
-            if kind and (colon or not kind[:1].isdigit()):
+            kind, colon, number = item.lstrip(" \t+").partition(":")
+            # Newer releases ignore a type without a number here.
+            alone = not kind[:1].isdigit() and option != "--gpus-per-task"
+            if kind and (number.strip("0") if colon else alone):
                 types.add(kind)
     return tuple(sorted(types))

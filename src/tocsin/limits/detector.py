@@ -15,7 +15,7 @@ from tocsin.core.machine import Machine
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Finding, Level
 from tocsin.history.numbers import numbers_of
-from tocsin.limits.access_rules import access_breaches, default_qos, gres_breaches
+from tocsin.limits.access_rules import access_breaches, default_qos, gres_breaches, setting_breaches
 from tocsin.limits.advice import Check, advice, with_valid_changes
 from tocsin.limits.breach import Breach, Thresholds, unavoidable
 from tocsin.limits.capacity import Capacity
@@ -51,6 +51,8 @@ _READ_FOR_A_USER = {
     "reservations": "reservation",
 }
 """The parts of a cluster that are read for one user, and the column of a job that each limits."""
+_OF_THE_JOB = ("job_id", "submit", "account", "qos", "group", "user", "work_dir", "script", "submit_line")
+"""What the components of a heterogeneous job have in common."""
 _NO_NODES = "the nodes of the partition are unknown; CPUs, memory, GPUs and features were not compared"
 _NO_ARRAY_SIZE = "the largest allowed array index is unknown"
 _DEFAULT_ARRAY_SIZE = 1001
@@ -80,8 +82,9 @@ class FittedLimits:
         )
         missing: list[dict[str, str]] = [{NAME: _NO_MACHINE} for _ in submissions]
         release = known.machine.release if known.machine else None
+        operator = known.machine.operator if known.machine else None
         by_row = [
-            [*earlier, *_of_script(row, request, submission, release)]
+            [*earlier, *_of_script(row, request, submission, release, operator)]
             for row, (earlier, request, submission) in enumerate(zip(past, asked, submissions, strict=True))
         ]
         if known.machine is not None and known.machine.partitions:
@@ -91,6 +94,8 @@ class FittedLimits:
             for row, (request, seen, submission) in enumerate(zip(asked, history, submissions, strict=True)):
                 check = partial(_of_one_job, history=seen, capacity=capacity)
                 if submission and len(submission.script.components) > 1 and not request["job_id"]:
+                    # Next to the machine, each component is a request of its own.
+                    by_row[row] = [b for b in by_row[row] if b not in on_machine[row]]
                     by_row[row] += _of_components(request, submission, row, check, release)
                 if any(breach.change for breach in by_row[row]):
                     by_row[row] = with_valid_changes(request, submission, by_row[row], check)
@@ -146,18 +151,22 @@ def _thresholds(values: Any, path: Path) -> Thresholds:
 
 
 def _of_script(
-    row: int, request: Request, submission: Submission | None, release: tuple[int, int] | None
+    row: int,
+    request: Request,
+    submission: Submission | None,
+    release: tuple[int, int] | None,
+    operator: bool | None,
 ) -> Iterator[Breach]:
-    """Rules that need no machine, only the release of Slurm."""
+    """Rules that need no machine, only the release of Slurm and the rights of the user."""
     if submission is None:
         return
     yield from contradictions(submission, row, release)
     yield from misread_lines(submission, row, accepted=bool(request["job_id"]))
     if not request["job_id"]:  # not submitted yet, so it is checked where it will be
         yield from missing_folders(submission, row, request["work_dir"])
-        yield from missing_files(submission, row, request["work_dir"])
+        yield from missing_files(submission, row, request["work_dir"], request["user"])
         if submission.script.scheduler is Scheduler.SLURM:
-            yield from not_for_users(submission, row, request["user"])
+            yield from not_for_users(submission, row, request["user"], operator)
             yield from past_deadline(submission, row, request["submit"])
 
 
@@ -195,6 +204,7 @@ def _of_machine(
             *array_breaches(asked, capacity),
             *access_breaches(known, capacity),
             *gres_breaches(submissions, capacity.machine),
+            *setting_breaches(submissions, capacity.machine),
         ),
         len(asked),
     )
@@ -216,9 +226,11 @@ def _of_components(
         text = "is an array of jobs with several components; remove --array, or submit the components as jobs"
         yield option_breach(submission, row, "array_of_components", text, "--array")
     for index, component in enumerate(components(submission)):
-        values = {**dict.fromkeys(first), **component.script.request}
+        # The defaults in `request` are those of the first component.
+        values = {name: request[name] if name in _OF_THE_JOB else None for name in request}
+        values |= component.script.request
         values |= {name: first.get(name) for name in ("account", "qos") if not values.get(name)}
-        found = check({**request, **values}, component)
+        found = check(values, component)
         for breach in (*found, *contradictions(component, row, release)):
             yield replace(breach, row=row, change=None, text=f"component {index}: {breach.text}")
 

@@ -169,6 +169,7 @@ def _places(row: Demand, node: NodeType, suits: Suits) -> float:
         and node.cpus >= row["each_cpus"]  # regardless of the partition's limit
         # Slurm wants CPUs for all tasks of a node on each node, even if there are fewer tasks
         and cpus // row["cpus"] >= block
+        and cpus >= row["core_tasks"]
         and node.tmp >= row["tmp"]
         and node.sockets >= row["sockets"]
         and node.cores >= row["cores"]
@@ -271,6 +272,8 @@ def _request_text(row: Demand) -> str:
         words.append(f"on {plural(nodes, 'node')}")
     if row["block"] is not None:
         words.append(f"with {plural(row['block'], 'task')} per node")
+    if row["core_tasks"]:
+        words.append(f"with {plural(row['core_tasks'], 'task')} per core")
     if row["socket_tasks"]:
         words.append(f"with {plural(row['socket_tasks'], 'task')} per socket")
     if row["memory"] is not None:

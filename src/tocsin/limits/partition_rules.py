@@ -62,6 +62,14 @@ def _time_above(row: Demand, partition: Partition, capacity: Capacity) -> tuple[
     )
 
 
+def _least_time_above(row: Demand, partition: Partition, _capacity: Capacity) -> tuple[str, str]:
+    least, usual = format_duration(row["time_min"]), format_duration(partition.default_time)
+    return (
+        f"has a minimum time of {least}, but partition {partition.name} gives it a time limit of {usual}",
+        "set --time, too",
+    )
+
+
 def _fit_time(row: Demand, partition: Partition, _capacity: Capacity) -> Change | None:
     assert partition.max_time is not None, "it was exceeded"
     return ("time_limit" if row["time_min"] is None else "time_min", partition.max_time)
@@ -98,6 +106,16 @@ _LIMITS = (
             and row["tasks"] * row["cpus"] > row["most_cpus"]
         ),
         _cpus_above,
+    ),
+    _Limit(
+        "time_min_above_default",
+        Level.CRITICAL,
+        lambda row: (
+            row["time_min"] is not None
+            and row["time_limit"] in (None, row["default_time"])
+            and row["default_time"] < row["time_min"] <= row["most_time"]
+        ),
+        _least_time_above,
     ),
     _Limit(
         "time_above_partition",

@@ -2,14 +2,29 @@
 
 import re
 from collections.abc import Callable, Iterator
-from datetime import UTC
 from typing import NamedTuple
 
 from tocsin.core.errors import InputError
 from tocsin.core.nodelist import count_nodes
-from tocsin.core.units import format_duration, format_memory, parse_instant
+from tocsin.core.units import format_duration, format_memory
 from tocsin.core.verdict import Level
 from tocsin.limits.breach import Breach, plural
+from tocsin.limits.deadline_checks import (
+    DAY,
+    begin_after_deadline,
+    deadline_before_end,
+    deadline_too_soon,
+    moment,
+)
+from tocsin.limits.gpu_checks import (
+    cpus_of_no_gpu,
+    gpus_disagree,
+    gpus_of_no_tasks,
+    gpus_of_unclear_tasks,
+    per_no_gpu,
+    types_of_no_tasks,
+)
+from tocsin.limits.release_checks import COUNTS, NEWER, OLDER, newer_values, older_values, too_large
 from tocsin.scripts.request import Problem, ProblemKind
 from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.submission import Submission
@@ -21,9 +36,18 @@ _LITTLE = 2**30
 """Every node has more memory than this."""
 _LARGEST_JOB_ID = 0x03FF0000
 """The maximum of MaxJobId."""
-_UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
-_GPU_OPTIONS = ("--gres", "--gpus-per-socket", "--tres-per-task")
-_MEMORY_OPTIONS = ("--mem", "--mem-per-cpu", "--mem-per-gpu")
+_GPU_COUNTS = ("--gpus", "--gres", "--gpus-per-node", "--gpus-per-socket", "--gpus-per-task", "--nodes")
+_EXCLUDING = (
+    ("memory_twice", ("--mem", "--mem-per-cpu", "--mem-per-gpu")),
+    ("cpus_twice", ("--cpus-per-gpu", "--cpus-per-task")),
+    ("tasks_twice", ("--ntasks-per-gpu", "--gpus-per-task")),
+    ("tasks_twice", ("--ntasks-per-gpu", "--gpus-per-socket")),
+    ("tasks_twice", ("--ntasks-per-gpu", "--ntasks-per-node")),
+    ("cores_twice", ("--core-spec", "--thread-spec")),
+    ("buffers_twice", ("--bb", "--bbf")),
+    ("quiet_and_verbose", ("--quiet", "--verbose")),
+)
+"""Options of which sbatch takes one."""
 
 
 def contradictions(
@@ -32,6 +56,11 @@ def contradictions(
     """Options that sbatch of this release refuses together (critical), or that are seldom intended (warning)."""
     if submission.script.scheduler is not Scheduler.SLURM or len(submission.script.components) > 1:
         return
+    for kind, options in _EXCLUDING:
+        given = [option for option in options if submission.last(option)]
+        if len(given) > 1:
+            both = f"has both {' and '.join(given)}, which exclude each other; keep one"
+            yield option_breach(submission, row, kind, both, *options)
     for check in _CHECKS:
         if check.holds_for(release) and (text := check.find(submission)):
             yield option_breach(submission, row, check.kind, text, *check.options, level=check.level)
@@ -76,21 +105,14 @@ def misread_lines(submission: Submission, row: int, *, accepted: bool = False) -
 
 def past_deadline(submission: Submission, row: int, submit: int) -> Iterator[Breach]:
     """A deadline that had passed a day before the submission, whatever the time zone."""
-    deadline = _moment(submission.value("--deadline"))
-    if deadline and not deadline[0] and deadline[1] < submit - _UNITS["day"]:
+    deadline = moment(submission.value("--deadline"))
+    if deadline and not deadline[0] and deadline[1] < submit - DAY:
         text = "has a deadline that is over; move --deadline, or remove it"
         yield option_breach(submission, row, "deadline_over", text, "--deadline")
 
 
 def _with_line(problem: Problem) -> str:
     return f"line {problem.line}: {problem.text}" if problem.line else f"command line: {problem.text}"
-
-
-def _two_memories(submission: Submission) -> str | None:
-    given = [name for name in _MEMORY_OPTIONS if submission.last(name)]
-    if len(given) < 2:
-        return None
-    return f"has both {' and '.join(given)}, which exclude each other; keep one"
 
 
 def _tasks_do_not_fit(submission: Submission) -> str | None:
@@ -111,8 +133,8 @@ def _idle_nodes(submission: Submission) -> str | None:
 
 
 def _nodes_backwards(submission: Submission) -> str | None:
-    found = re.fullmatch(r"(\d{1,9})-(\d{1,9})", submission.value("--nodes"), re.ASCII)
-    if not found or int(found[1]) <= int(found[2]):
+    found = re.fullmatch(r"\s*\+?(\d{1,9})\s*-\s*\+?(\d{1,9})\s*", submission.value("--nodes"), re.ASCII)
+    if not found or not int(found[2]) or int(found[1]) <= int(found[2]):  # at most 0 means no limit
         return None
     return f"requests at least {found[1]} and at most {found[2]} nodes; swap them"
 
@@ -125,28 +147,6 @@ def _time_min_above(submission: Submission) -> str | None:
         f"has a minimum time of {format_duration(least)}, but a time limit of {format_duration(limit)}; "
         "--time-min must not exceed --time"
     )
-
-
-def _begin_after_deadline(submission: Submission) -> str | None:
-    begin, deadline = (_moment(submission.value(option)) for option in ("--begin", "--deadline"))
-    if begin is None or deadline is None or begin[0] != deadline[0] or begin[1] <= deadline[1]:
-        return None
-    return "may begin only after its deadline; move --begin before --deadline"
-
-
-def _moment(text: str) -> tuple[bool, int] | None:
-    """Whether it is relative to the submission, and when; None for other forms (`16:00`, `tomorrow`)."""
-    text = text.strip()
-    if relative := re.fullmatch(r"now(?:\+(\d{1,9})([a-z]*))?", text.lower(), re.ASCII):
-        unit = (relative[2] or "second").rstrip("s")
-        return None if unit not in _UNITS else (True, int(relative[1] or 0) * _UNITS[unit])
-    if not re.match(r"\d{4}-\d\d-\d\d", text, re.ASCII):
-        return None
-    try:
-        instant = parse_instant(text, UTC)  # both are local time of one cluster
-    except InputError:
-        return None
-    return None if instant is None else (False, instant)
 
 
 def _more_nodes_listed(submission: Submission) -> str | None:
@@ -165,40 +165,6 @@ def _little_memory_of_whole_nodes(submission: Submission) -> str | None:
         f"takes whole nodes but only {format_memory(memory)} of memory on each; "
         "--mem=0 requests all memory of these nodes"
     )
-
-
-def _gpus_of_no_tasks(submission: Submission) -> str | None:
-    counts = ("--ntasks", "--ntasks-per-node", "--ntasks-per-gpu", "--gpus", "--nodes")
-    if submission.last("--gpus-per-task") is None or any(submission.last(option) for option in counts):
-        return None
-    return "has --gpus-per-task but no number of tasks; add --ntasks"
-
-
-def _gpus_of_unclear_tasks(submission: Submission) -> str | None:
-    """--ntasks-per-node and a range of nodes do not determine the number of tasks."""
-    if submission.last("--gpus-per-task") is None or _gpus_of_no_tasks(submission):
-        return None
-    if submission.fixed or any(map(submission.last, ("--ntasks", "--ntasks-per-gpu", "--gpus"))):
-        return None
-    return "has --gpus-per-task but no fixed number of tasks; add --ntasks"
-
-
-def _without_gpus(submission: Submission) -> str | None:
-    """Amounts per GPU need a number of GPUs; --ntasks-per-gpu makes one from the number of tasks."""
-    gpus = bool(_number(submission, "req_gpus")) or any(map(submission.last, _GPU_OPTIONS))
-    for option, enough in (
-        ("--mem-per-gpu", gpus or submission.last("--ntasks-per-gpu") is not None),
-        ("--ntasks-per-gpu", gpus or submission.last("--ntasks") is not None),
-    ):
-        if submission.value(option).strip("0") and not enough:
-            return f"has {option}={submission.value(option)[:20]} but requests no GPU; add --gpus"
-    return None
-
-
-def _cpus_twice(submission: Submission) -> str | None:
-    if not (submission.last("--cpus-per-gpu") and submission.last("--cpus-per-task")):
-        return None
-    return "has both --cpus-per-gpu and --cpus-per-task, which exclude each other; keep one"
 
 
 def _several_counts(submission: Submission) -> str | None:
@@ -231,16 +197,34 @@ def _after_impossible_job(submission: Submission) -> str | None:
     return f"depends on job {beyond[0][:20]}, but no job has such an id; correct it" if beyond else None
 
 
-def _fewer_gpus_than_nodes(submission: Submission) -> str | None:
-    listed, gpus = _listed(submission), _number(submission, "req_gpus")
-    if listed is None or submission.last("--gpus") is None:
+def _batch_features(submission: Submission) -> str | None:
+    """The features of the first node are among those of all nodes."""
+    wanted = [name for name in re.split("[&|]", submission.value("--batch")) if name]
+    given = submission.value("--constraint") or submission.value("--prefer")
+    others = [name for name in wanted if name not in re.split(r"[&|,()\[\]]|\*\d*", given)]
+    if submission.last("--batch") and not given:
+        others = wanted or [""]
+    return f"has --batch={others[0][:60]}, which is not in --constraint; add it there" if others else None
+
+
+def _gpus_twice(submission: Submission) -> str | None:
+    gres = re.search(r"(?:^|,)(?:gres[:/])?gpu\b", submission.value("--gres"))
+    if not gres or not submission.last("--gpus-per-node"):
         return None
-    nodes = max(listed, _number(submission, "req_nodes"))
-    if submission.last("--ntasks"):
-        nodes = min(nodes, _number(submission, "req_tasks"))
-    if not 0 < gpus < nodes:
+    return "has both --gres=gpu and --gpus-per-node, which exclude each other; keep one"
+
+
+def _shared_and_not(submission: Submission) -> str | None:
+    both = submission.last("--exclusive") and submission.last("--oversubscribe")
+    return "has both --exclusive and --oversubscribe, which exclude each other; keep one" if both else None
+
+
+def _no_tasks(submission: Submission) -> str | None:
+    shape = submission.value("--extra-node-info").split(":")[:3]
+    counted = any(map(submission.last, ("--ntasks", "--nodes", "--nodelist", "--nodefile")))
+    if counted or not any(re.fullmatch(r"\s*\+?0+", part) for part in shape):
         return None
-    return f"requests {plural(gpus, 'GPU')} for {nodes} nodes; request at least one per node"
+    return f"has --extra-node-info={':'.join(shape)[:60]}, which makes 0 tasks; write 1 or more"
 
 
 class _Check(NamedTuple):
@@ -250,37 +234,46 @@ class _Check(NamedTuple):
     options: tuple[str, ...]
     level: Level = Level.CRITICAL
     since: tuple[int, int] | None = None
-    """The first release that refuses it; unknown ones count as older."""
+    """The first release that refuses it; no unknown one does."""
     until: tuple[int, int] | None = None
     """The first release that accepts it; unknown ones count as older."""
 
     def holds_for(self, release: tuple[int, int] | None) -> bool:
         if self.since:
-            return release is not None and release >= self.since
+            return release is not None and self.since <= release < (self.until or (99, 0))
         return not (self.until and release and release >= self.until)
 
 
 _CHECKS = (
-    _Check("memory_twice", _two_memories, _MEMORY_OPTIONS),
     _Check("tasks_do_not_fit", _tasks_do_not_fit, ("--ntasks", "--nodes", "--ntasks-per-node")),
     _Check("more_nodes_than_tasks", _idle_nodes, ("--nodes", "--ntasks"), Level.WARNING),
     _Check("nodes_backwards", _nodes_backwards, ("--nodes",)),
     _Check("time_min_above_limit", _time_min_above, ("--time-min", "--time")),
-    _Check("begin_after_deadline", _begin_after_deadline, ("--begin", "--deadline")),
+    _Check("begin_after_deadline", begin_after_deadline, ("--begin", "--deadline")),
     # Newer releases give a job as many of the listed nodes as it requests.
     _Check("more_nodes_listed", _more_nodes_listed, ("--nodelist", "--nodes"), until=(22, 6)),
     _Check(
         "exclusive_with_little_memory", _little_memory_of_whole_nodes, ("--exclusive", "--mem"), Level.WARNING
     ),
-    _Check("amount_per_no_gpu", _without_gpus, ("--mem-per-gpu", "--ntasks-per-gpu")),
-    _Check("cpus_twice", _cpus_twice, ("--cpus-per-gpu", "--cpus-per-task")),
+    _Check("amount_per_no_gpu", per_no_gpu, ("--mem-per-gpu", "--ntasks-per-gpu")),
+    _Check("amount_per_no_gpu", cpus_of_no_gpu, ("--cpus-per-gpu",), since=(26, 5)),
     _Check("several_node_counts", _several_counts, ("--nodes",), until=(23, 11)),
     _Check("no_list_of_hosts", _no_list_of_hosts, ("--distribution",)),
-    _Check("gpus_per_unknown_task", _gpus_of_no_tasks, ("--gpus-per-task",)),
-    _Check("gpus_per_unknown_task", _gpus_of_unclear_tasks, ("--gpus-per-task",), since=(26, 5)),
+    _Check("gpus_per_unknown_task", gpus_of_no_tasks, ("--gpus-per-task",)),
+    _Check("gpus_per_unknown_task", types_of_no_tasks, ("--gpus-per-task",), since=(0, 0), until=(22, 6)),
+    _Check("gpus_per_unknown_task", gpus_of_unclear_tasks, ("--gpus-per-task",), since=(26, 5)),
     _Check("one_task_of_several", _one_task_of_several, ("--ntasks", "--ntasks-per-node"), since=(26, 5)),
     _Check("after_impossible_job", _after_impossible_job, ("--dependency",), since=(26, 5)),
-    _Check("fewer_gpus_than_nodes", _fewer_gpus_than_nodes, ("--gpus", "--nodes", "--nodelist")),
+    _Check("gpus_disagree", gpus_disagree, _GPU_COUNTS),
+    _Check("batch_outside_constraint", _batch_features, ("--batch", "--constraint")),
+    _Check("deadline_too_soon", deadline_too_soon, ("--deadline", "--time-min")),
+    _Check("deadline_too_soon", deadline_before_end, ("--deadline", "--time"), since=(26, 5)),
+    _Check("not_in_this_release", newer_values, tuple(NEWER), since=(0, 0), until=(22, 6)),
+    _Check("not_in_this_release", older_values, tuple(OLDER), since=(26, 5)),
+    _Check("not_in_this_release", too_large, COUNTS, since=(26, 5)),
+    _Check("gpus_twice", _gpus_twice, ("--gres", "--gpus-per-node"), since=(26, 5)),
+    _Check("shared_and_not", _shared_and_not, ("--exclusive", "--oversubscribe"), since=(26, 5)),
+    _Check("no_tasks", _no_tasks, ("--extra-node-info",)),
 )
 
 

@@ -1,5 +1,8 @@
-"""Rules about where a job is submitted from, and by whom: folders and files of this host, options only for root."""
+"""Rules about where a job is submitted from, and by whom: folders and files of this host, options only for some users."""
 
+import os
+import pwd
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,20 +33,46 @@ def missing_folders(submission: Submission, row: int, work_dir: str | None) -> I
             yield option_breach(submission, row, "no_output_folder", text, option, level=Level.WARNING)
 
 
-def missing_files(submission: Submission, row: int, work_dir: str | None) -> Iterator[Breach]:
-    """Files on this host that sbatch reads."""
+def missing_files(
+    submission: Submission, row: int, work_dir: str | None, user: str | None
+) -> Iterator[Breach]:
+    """Files that sbatch reads. Only the submitter's own process sees what sbatch will see."""
     if submission.script.scheduler is not Scheduler.SLURM or not work_dir:
         return
-    for option in ("--nodelist", "--nodefile", "--export-file", "--bbf"):
+    level = Level.CRITICAL if user == _own_name() else Level.WARNING
+    for option in ("--nodelist", "--exclude", "--nodefile", "--export-file", "--bbf"):
         given = submission.value(option)
-        is_path = "/" in given if option == "--nodelist" else not given.isdigit()
+        is_path = "/" in given if option in ("--nodelist", "--exclude") else not _is_open(given)
         if given and is_path and not Path(work_dir, given).is_file():
             text = f"needs the file {given[:200]}, which is not here; sbatch refuses the job without it"
-            yield option_breach(submission, row, "no_such_file", text, option, level=Level.WARNING)
+            yield option_breach(submission, row, "no_such_file", text, option, level=level)
 
 
-def not_for_users(submission: Submission, row: int, user: str | None) -> Iterator[Breach]:
-    """Options only for root."""
+def _is_open(given: str) -> bool:
+    """sbatch takes a number from 3 on for an open file."""
+    try:
+        return given.isdigit() and int(given[:9]) > 2 and bool(os.fstat(int(given[:9])))
+    except OSError:
+        return False
+
+
+def _own_name() -> str | None:
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:  # a user without an entry
+        return None
+
+
+def not_for_users(
+    submission: Submission, row: int, user: str | None, operator: bool | None = None
+) -> Iterator[Breach]:
+    """Options only for root or for operators."""
+    if operator is False and submission.last("--reboot"):
+        text = "has --reboot, which only administrators may use; remove it"
+        yield option_breach(submission, row, "only_for_operators", text, "--reboot")
+    if operator is False and re.match(r"\s*-0*[1-9]", submission.value("--nice")):
+        text = "has a negative --nice, which only operators may use; write 0 or more"
+        yield option_breach(submission, row, "only_for_operators", text, "--nice")
     for option in ("--uid", "--gid"):
         if submission.last(option) and user not in (None, "root"):
             text = f"has {option}, which only root may use; remove it"

@@ -25,7 +25,7 @@ class Option(NamedTuple):
     values: int
     """Number of words in its value; 0 for a flag."""
     optional: bool
-    """It has a value only if attached (`--exclusive=user`)."""
+    """It has a value only if attached (`--exclusive=user`); an empty one counts as none."""
     field: str | None
     per: str
     """What the value is counted per: job, node, cpu, task, gpu; "no" for a flag that negates."""
@@ -168,7 +168,7 @@ def _options_of(word: Word, table: OptionTable, errors: list[str]) -> Iterator[t
         elif value is not None and not option.values:
             errors.append(f"{option.name} takes no value")
         else:
-            yield option, value
+            yield option, None if option.optional and value is not None and not value.text else value
         return
     for j in range(1, len(text)):
         option = table.find("-" + text[j])

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any
 
 from tocsin.core.errors import InputError, UnitError
@@ -90,11 +91,12 @@ class Script:
         return DIALECTS[self.scheduler or Scheduler.SLURM]
 
     def component(self, index: int) -> "Script":
-        """One component of a heterogeneous job; options of the command line apply to all."""
-        own = _components([d for d in self.directives if d.line])[index]
+        """One component of a heterogeneous job."""
+        own = [d for d in self.directives if d.line]
         given = [d for d in self.directives if not d.line]
+        part = _with_command_line(own, given)[index]
         return replace(
-            self, directives=(*(d for _, d in own), *given), components=(self.components[index],), problems=()
+            self, directives=tuple(d for _, d in part), components=(self.components[index],), problems=()
         )
 
     def with_options(self, argv: Sequence[str], *, only_options: bool = False) -> "Script":
@@ -114,7 +116,10 @@ class Script:
             words = words[2:] if command == "flux" else words[1:]
         errors: list[str] = []
         given = words if only_options else options_before_script(words, dialect.table)
-        found = list(read_options(given, dialect.table, 0, _nowhere, errors))
+        found: list[Directive] = []
+        for number, part in enumerate(_split_at_colons(given) if dialect is SLURM else [given]):
+            found += [Directive(0, "hetjob", None)] * bool(number)
+            found += read_options(part, dialect.table, 0, _nowhere, errors)
         added = tuple(part for directive in found for part in dialect.split(directive, _nowhere))
         own, earlier = self.directives, self.problems
         if any(directive.option == "--ignore-pbs" for directive in found):
@@ -168,7 +173,8 @@ def _parse(text: str, scheduler: Scheduler | None, zone: tzinfo | None) -> Scrip
                 elif mark.options:
                     problems.append(_unread(mark, scheduler))
             else:
-                last = max(last, _read_line(lines, mark, dialect, directives, problems))
+                final = mark is marks[-1]
+                last = max(last, _read_line(lines, mark, dialect, directives, problems, final=final))
         if wrapped and not any(d.option == "--ignore-pbs" for d in directives):
             directives += _read_wrapped(lines, wrapped, problems, alone=not directives)
         components, effective = _requests(dialect, directives, (), problems, zone)
@@ -251,8 +257,16 @@ def _read_line(
     dialect: Dialect,
     directives: list[Directive],
     problems: list[Problem],
+    *,
+    final: bool = True,
 ) -> int:
-    """Add the options of one directive and its continuation lines; return its last line."""
+    """Add the options of one directive and its continuation lines; return its last line.
+
+    `final`: no other directive follows.
+    """
+    begun = (
+        bool(problems) and problems[-1].kind is ProblemKind.UNCLEAR and problems[-1].text.endswith(_NO_VALUE)
+    )
     number = mark.line + 1
     line = lines[mark.line].rstrip("\r")
     # (column in the joined line, physical line, physical column) of each piece
@@ -283,10 +297,26 @@ def _read_line(
     if dialect is SLURM and words and words[0].text.lower() in ("hetjob", "packjob"):
         directives.append(Directive(mark.line + 1, words[0].text.lower(), None))
         words = words[1:]
+    words = words[1:] if begun and problems[-1].line == mark.line else words
     for directive in read_options(words, dialect.table, mark.line + 1, locate, errors):
         directives.extend(dialect.split(directive, locate))
-    problems.extend(Problem(mark.line + 1, readable(text), _refusal(dialect)) for text in errors)
+    problems.extend(
+        Problem(mark.line + 1, readable(text), _severity(text, dialect, final)) for text in errors
+    )
     return number
+
+
+_NO_VALUE = "has no value"
+
+
+def _severity(error: str, dialect: Dialect, final: bool) -> ProblemKind:
+    """sbatch takes the first word of the next line for a missing value; where any text is a value, it goes on with that."""
+    name, _, rest = error.partition(" ")
+    goes_on = dialect is SLURM and rest == _NO_VALUE and not final
+    option = dialect.table.find(name) if goes_on else None
+    if option and option.name not in dialect.checks and option.field in (None, "name", "work_dir"):
+        return ProblemKind.UNCLEAR
+    return _refusal(dialect)
 
 
 def _read_wrapped(
@@ -326,6 +356,26 @@ def _components(directives: Sequence[Directive]) -> list[list[Numbered]]:
     return parts
 
 
+def _with_command_line(own: Sequence[Directive], added: Sequence[Directive]) -> list[list[Numbered]]:
+    """The directives of each component, then its options on the command line; if that has one component, for all."""
+    parts = _components(own)
+    given = [[(at + len(own), d) for at, d in part] for part in _components(added)]
+    if len(given) == 1:
+        return [[*part, *given[0]] for part in parts]
+    return [[*part, *more] for part, more in zip_longest(parts, given, fillvalue=())]
+
+
+def _split_at_colons(words: Sequence[Word]) -> list[list[Word]]:
+    """The components of a heterogeneous job on the command line: `-n 8 : -n 1`."""
+    parts: list[list[Word]] = [[]]
+    for word in words:
+        if word.text == ":":
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
+
+
 def _requests(
     dialect: Dialect,
     own: Sequence[Directive],
@@ -333,13 +383,13 @@ def _requests(
     problems: list[Problem],
     zone: tzinfo | None,
 ) -> tuple[tuple[Request, ...], frozenset[int]]:
-    """The request of each component and the directives in effect; the command line applies to all."""
+    """The request of each component and the directives in effect."""
     readers = dialect.readers if zone is None else {**dialect.readers, "begin": _begin(zone)}
-    effective = {at for at, d in enumerate(own) if d.option in ("hetjob", "packjob")}
+    effective = {at for at, d in enumerate([*own, *added]) if d.option in ("hetjob", "packjob")}
     requests = []
-    for part in _components(own):
+    for part in _with_command_line(own, added):
         draft = Draft(readers, dialect.one_cpu_per_task, dialect.checks, dialect.refuses, _refusal(dialect))
-        for at, directive in _in_force([*part, *enumerate(added, len(own))], dialect):
+        for at, directive in _in_force(part, dialect):
             draft.take(
                 directive if directive.field != "begin" or zone else directive._replace(field=None), at
             )

@@ -1,4 +1,4 @@
-"""Slurm: the options of sbatch 22.05 to 24.11."""
+"""Slurm: the options of sbatch 22.05 to 26.05."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,6 +16,7 @@ from tocsin.scripts.slurm_values import (
     gres_gpus,
     least_nodes,
     megabytes,
+    node_list,
     number,
     tres_per_task,
 )
@@ -83,6 +84,15 @@ def _exclusive(text: str) -> bool | None:
     return None if text.lower() in ("user", "mcs", "topo") else text.lower() != "no"
 
 
+def _per_node(text: str) -> int | None:
+    """22.05 takes a number from 2**31 on for a negative one, which is none; 26.05 refuses it."""
+    return found if (found := number(text)) < 2**31 else None
+
+
+def _nodes(text: str) -> str | None:
+    return text if "/" in text else node_list(text) or None
+
+
 def _priority(text: str) -> int | None:
     """Only numbers; sbatch ignores other text, and only the scheduler knows TOP."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 11 else None
@@ -126,7 +136,10 @@ SLURM = Dialect(
         "req_memory": megabytes,
         "req_nodes": least_nodes,
         "req_gpus": gpu_count,
-        **dict.fromkeys(("req_tasks", "cpus_per_task", "tasks_per_node"), number),
+        "req_node_list": _nodes,
+        "exclude_nodes": _nodes,
+        **dict.fromkeys(("req_tasks", "req_cpus", "cpus_per_task"), number),
+        "tasks_per_node": _per_node,
         "exclusive": _exclusive,
         "priority": _priority,
     },
@@ -151,6 +164,13 @@ SLURM = Dialect(
         "qos": NewOption("--qos={}"),
         "constraints": NewOption("--constraint={}"),
     },
-    replaced={"--gres": "req_gres", "--tres-per-task": None},
+    replaced={
+        "--gres": "req_gres",
+        # sbatch looks at the last value only
+        **{"--nodelist": "req_node_list", "--exclude": "exclude_nodes", "--constraint": "constraints"},
+        **{"--dependency": "dependency", "--licenses": "licenses", "--array": "array"},
+        **dict.fromkeys(("--tres-per-task", "--hint", "--prefer", "--gpus-per-socket", "--propagate")),
+        **dict.fromkeys(("--gpus", "--gpus-per-node", "--gpus-per-task"), "req_gpus"),
+    },
     parts={"--gres": _gres, "--tres-per-task": _per_task},
 )

@@ -12,14 +12,17 @@ __all__ = [
     "gres_gpus",
     "least_nodes",
     "megabytes",
+    "node_list",
     "number",
     "tres_per_task",
 ]
 
 _MEMORY = re.compile(r"\s*\+?(\d{1,15})(?:([KMGT])B?)?", re.ASCII | re.IGNORECASE)
 _DURATION = re.compile(r"\d{1,9}(:\d{1,9}){0,2}|\d{1,9}-(\d{1,9}(:\d{1,9}){0,2})?", re.ASCII)
-_NODES = re.compile(r"(\d{1,15})([KM]?)(-\d{1,15}[KM]?(:\d{1,9})?)?", re.ASCII | re.IGNORECASE)
-_COUNT = re.compile(r"(\d{1,9})([KMGTP]?)", re.ASCII | re.IGNORECASE)
+_NODES = re.compile(
+    r"\s*\+?(\d{1,15})([KM]?)\s*(-\s*\+?\d{1,15}[KM]?\s*(:\d{1,9})?)?", re.ASCII | re.IGNORECASE
+)
+_COUNT = re.compile(r"\+?(\d{1,9})([KMGTP]?)", re.ASCII | re.IGNORECASE)
 _POWERS = {"": 1, "k": 1024, "m": 1024**2}
 
 
@@ -35,7 +38,7 @@ def megabytes(text: str) -> int:
 
 def duration(text: str) -> int | None:
     """Seconds, rounded up to minutes; zero means no limit."""
-    word = text.strip()
+    word = text
     if word == "-1" or word.lower() in ("unlimited", "infinite"):
         return UNLIMITED
     if not _DURATION.fullmatch(word):
@@ -46,19 +49,27 @@ def duration(text: str) -> int | None:
 
 def least_nodes(text: str) -> int:
     """The minimum of `2`, `2-4`, `-4`, `1k` or (since 23.11) `2,4,8`."""
-    if re.fullmatch(r"-\d{1,9}", text.strip(), re.ASCII):
+    if re.fullmatch(r"\s*-\s*\d{1,9}\s*", text, re.ASCII):
         return 1
-    found = [_NODES.fullmatch(item.strip()) for item in text.split(",")]
+    found = [_NODES.fullmatch(item) for item in text.split(",")]
     if not found[0] or not all(found):
         raise UnitError(f'"{text[:60]}" is not a number of nodes; write 2 or 2-4')
     return int(found[0][1]) * _POWERS[found[0][2].lower()]
 
 
+def node_list(text: str) -> str:
+    """Names with one comma between any two: blanks separate, too, and `n[1-]` is n1."""
+    parts = re.split(r"(\[[^\[\]]*\])", text)
+    parts[::2] = [re.sub(r"[\s,]+", ",", part) for part in parts[::2]]
+    parts[1::2] = [re.sub(r"(?<=\d)-(?=[,\]])", "", part) for part in parts[1::2]]
+    return "".join(parts).strip(",")
+
+
 def gpu_count(text: str) -> int:
     """The total of `2`, `a100:2` or `a100:1,v100:1`; a type alone counts as one. Of several plain numbers, one counts."""
     total, plain = 0, list[int]()
-    for item in text.split(","):
-        kind, colon, amount = item.partition(":")
+    for item in filter(None, text.split(",")):
+        kind, colon, amount = item.lstrip(" \t+").partition(":")
         if colon:
             if not kind:
                 raise _no_gpus(text)
@@ -110,4 +121,4 @@ def _no_gpus(text: str) -> UnitError:
 
 def number(text: str) -> int:
     """A plain number, optionally with a plus sign."""
-    return count(text.strip().removeprefix("+"))
+    return count(text.lstrip().removeprefix("+"))

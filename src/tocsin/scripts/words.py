@@ -53,7 +53,7 @@ Splitter = Callable[[str, int], tuple[list[Word], str | None]]
 """From a line and the column where its options start to its words and an error, if any."""
 
 _PLAIN = re.compile(r"\S+")
-_SPECIAL = re.compile(r"[\"'\\#]")
+_SPECIAL = re.compile(r"[\"'\\#]|(?<!\S):")
 
 
 def directive_words(line: str, start: int) -> tuple[list[Word], str | None]:
@@ -65,7 +65,7 @@ def sbatch_words(line: str, start: int) -> tuple[list[Word], str | None]:
     """Split like get_argument in Slurm's opt.c.
 
     Any bare `#` starts a comment, even inside a word; a backslash also escapes in single quotes, but not a blank
-    outside quotes.
+    outside quotes. An empty word (`""`) ends the line, and no word may start with a colon.
     """
     return _split(line, start, sbatch=True)
 
@@ -94,8 +94,12 @@ def _split(line: str, start: int, *, sbatch: bool) -> tuple[list[Word], str | No
             continue
         elif letter == "#" and (sbatch or not begun):
             break
+        elif letter == ":" and sbatch and not begun:
+            return words, 'a word starts with ":"'
         elif blank:
             escaped = False
+            if sbatch and begun and not letters:
+                return words, None
             if begun:
                 words.append(Word("".join(letters), columns))
                 letters, columns, begun = [], [], False
@@ -103,7 +107,7 @@ def _split(line: str, start: int, *, sbatch: bool) -> tuple[list[Word], str | No
         begun = True
         letters.append(letter)
         columns.append(column)
-    if begun:
+    if begun and not (sbatch and not letters and not quote):
         words.append(Word("".join(letters), columns))
     return words, f"the quote {quote} is not closed" if quote else None
 

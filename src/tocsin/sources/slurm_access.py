@@ -12,7 +12,7 @@ __all__ = ["with_access"]
 
 Run = Callable[[list[str]], bytes]
 _PAIR = re.compile(r"(\w+)=(\S*)")
-_ASSOCIATION = "Account,Partition,QOS,DefaultQOS,MaxWall,MaxTRES"
+_ASSOCIATION = "Account,Partition,QOS,DefaultQOS,MaxWall,MaxTRES,AdminLevel"
 _QOS = "Name,MaxWall,MaxTRES"
 
 
@@ -34,8 +34,8 @@ def with_access(machine: Machine, run: Run, user: str, config: Mapping[str, str]
     associations = qos = None
     if "associations" in enforced:
         show = ["sacctmgr", "-n", "-P", "show"]
-        where = [f"cluster={machine.cluster}", f"user={user}", f"format={_ASSOCIATION}"]
-        associations = lines("associations", [*show, "association", *where])
+        where = [user, "withassoc", f"cluster={machine.cluster}", f"format={_ASSOCIATION}"]
+        associations = lines("associations", [*show, "user", *where])
         if associations is None:  # slurmdbd would also keep the next command waiting
             missing["qos"] = missing["associations"]
         else:
@@ -47,6 +47,7 @@ def with_access(machine: Machine, run: Run, user: str, config: Mapping[str, str]
         machine,
         licenses=None if licenses is None else _licenses(licenses),
         reservations=None if reservations is None else _reservations(reservations),
+        operator=any(row.get("AdminLevel") not in ("None", "", None) for row in rows) if rows else None,
         associations=tuple(_association(row, limited, "qos" in enforced) for row in rows) or None,
         qos=None
         if not qos

@@ -34,9 +34,8 @@ def machine_from_scontrol(
         release=read_release(config.get("SLURM_VERSION")),
         nodes=read_nodes(nodes),
         partitions=read_partitions(partitions),
-        max_array_size=_count(config.get("MaxArraySize")),
-        gres_types=_list(config.get("GresTypes")),
     )
+    machine = _with_settings(machine, config)
     return machine if user is None else with_access(machine, run, user, config)
 
 
@@ -61,11 +60,7 @@ def machine_from_rest(
             reason = f"slurmrestd does not report it, and scontrol failed: {error}"
         else:
             if config.get("ClusterName") == cluster:
-                machine = replace(
-                    machine,
-                    max_array_size=_count(config.get("MaxArraySize")),
-                    gres_types=_list(config.get("GresTypes")),
-                )
+                machine = _with_settings(machine, config)
                 return machine if user is None else with_access(machine, run, user, config)
             reason = "slurmrestd does not report it, and scontrol here is of another cluster"
     return replace(machine, missing={**missing, "max_array_size": reason})
@@ -75,6 +70,17 @@ def read_config(text: str) -> dict[str, str]:
     """The settings of `scontrol show config`, as it prints them."""
     found = (_CONFIG.fullmatch(line.rstrip()) for line in text.splitlines())
     return {match[1]: match[2].strip() for match in found if match}
+
+
+def _with_settings(machine: Machine, config: dict[str, str]) -> Machine:
+    sampled = re.match(r"(?:.*task=)?(\d{1,9})", config.get("JobAcctGatherFrequency", ""), re.IGNORECASE)
+    return replace(
+        machine,
+        max_array_size=_count(config.get("MaxArraySize")),
+        gres_types=_list(config.get("GresTypes")),
+        cpu_governors=_list(config.get("CpuFreqGovernors")) or None,
+        sampling=int(sampled[1]) if sampled else None,
+    )
 
 
 def read_nodes(text: str) -> tuple[Node, ...]:

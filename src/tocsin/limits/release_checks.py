@@ -1,0 +1,61 @@
+"""Values that one release of Slurm takes and another refuses; 22.05 and 26.05 were compared, none between them."""
+
+import re
+from collections.abc import Mapping
+
+from tocsin.scripts.submission import Submission
+
+__all__ = ["COUNTS", "NEWER", "OLDER", "newer_values", "older_values", "too_large"]
+
+NEWER = {
+    "--begin": ".*elevenses.*",
+    "--deadline": ".*elevenses.*",
+    "--exclusive": "topo",
+    "--gres": "(?:.*,)?gres/.*",
+    "--gres-flags": ".*(?:sharing|,).*",
+    "--licenses": ".*[=|].*",
+    "--tres-per-task": ".*",
+}
+"""By option, a pattern of the values that only 26.05 takes."""
+
+OLDER = {
+    "--cpu-freq": "[^:]*-[^:]*",
+    "--dependency": r"(?:.*[,?])?\d[^:]*|.*_(?![\d*]).*",
+    "--mem-bind": "(?:.*,)?(?:no)?sort(?:,.*)?",
+    "--power": ".*",
+    "--tres-per-task": "(?:.*,)?(?!cpu[:=]|mem[:=]|node[:=]|billing[:=])[^,:=/]+[:=].*",
+    "--wckey": r"\*.*",
+}
+"""By option, a pattern of the values that only 22.05 takes."""
+
+COUNTS = (
+    *("--ntasks", "--cpus-per-task", "--mincpus", "--sockets-per-node", "--cores-per-socket"),
+    *("--threads-per-core", "--ntasks-per-node", "--ntasks-per-core", "--ntasks-per-socket"),
+    *("--ntasks-per-gpu", "--core-spec", "--thread-spec", "--switches", "--wait-all-nodes"),
+)
+_LARGEST = 2**31 - 1
+
+
+def newer_values(submission: Submission) -> str | None:
+    return _unknown(submission, NEWER)
+
+
+def older_values(submission: Submission) -> str | None:
+    return _unknown(submission, OLDER)
+
+
+def too_large(submission: Submission) -> str | None:
+    """22.05 takes the lower bits of such a number."""
+    for option in COUNTS:
+        found = re.match(r"\s*\+?(\d{1,18})", submission.value(option), re.ASCII)
+        if found and int(found[1]) >= _LARGEST:
+            return f"has {option}={found[1]}, which is too large"
+    return None
+
+
+def _unknown(submission: Submission, patterns: Mapping[str, str]) -> str | None:
+    for option, pattern in patterns.items():
+        given = submission.value(option)
+        if submission.last(option) and re.fullmatch(pattern, given, re.IGNORECASE | re.DOTALL | re.ASCII):
+            return f"has {option}={given[:60]}, which this release of Slurm does not take"
+    return None
