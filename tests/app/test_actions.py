@@ -201,6 +201,8 @@ def test_owners_cancel_their_job_even_if_policy_had_only_recorded_that(
     assert cancel_job(app, "17", who="ann").status is ActionStatus.DONE
     assert fake.jobs[ARRAY].cancelled
     assert audit.read(app.store)[0].who == "ann"
+    with app.store.reading() as connection:
+        assert planned_since(connection, 0) == [], "it counts for no limit"
     assert cancel_job(app, "17", who="ann").status is ActionStatus.DONE
     assert fake.changes == ["cancel"], "the second time changes nothing"
 

@@ -110,7 +110,13 @@ def test_a_miner_in_a_burst_is_held_within_the_window_and_runs_when_its_case_is_
     assert slurm.state(job) == "PENDING", "it never ran"
     slurm.run("scancel", *map(str, others))
     assert slurm.run("scontrol", "release", str(job), user="bob", check=False).returncode
-    [case] = service.get("/api/v1/cases?status=open")["cases"]
+    another = slurm.sbatch(f"{MINER}# on another day\n", user="bob")
+    await_true(
+        "it is not held", lambda: reason(slurm, another) == "JobHeldAdmin", 60, lambda: reason(slurm, another)
+    )
+    cases = {case["job"]: case for case in service.get("/api/v1/cases?status=open")["cases"]}
+    assert len(cases) == 2, "each script has its own"
+    case = cases[service.stages(job)["submit"]["job"]]
     assert (case["user"], case["operations"]) == ("bob", ["cryptomining"])
     assert service.stages(job)["submit"]["level"] == "critical"
 
@@ -123,6 +129,9 @@ def test_a_miner_in_a_burst_is_held_within_the_window_and_runs_when_its_case_is_
     assert (action["kind"], action["status"]) == ("hold", "undone")
     wait_until(lambda: "end" in service.stages(job))
     assert service.job(job)["outcome"] == "completed"
+    assert reason(slurm, another) == "JobHeldAdmin", "nobody has answered its case"
+    slurm.run("scancel", str(another))
+    wait_until(lambda: service.actions()[another]["status"] == "over")
 
 
 def test_whatever_becomes_of_the_service_sbatch_works_jobs_run_and_nothing_is_held_for_ever(

@@ -78,7 +78,8 @@ def cancel_job(
     )
     with live_cluster(app, key.cluster) as live:
         with app.store.writing() as connection:
-            actions.plan(connection, planned, who=who)
+            if not actions.plan(connection, planned, who=who):
+                actions.take_over(connection, planned)
         executor = open_executor(app, live, act=True)
         [action] = [each for each in actions.of_job(app.store, key) if each.kind is ActionKind.CANCEL]
         # An action that policy only recorded, or that failed before, does not block a person.

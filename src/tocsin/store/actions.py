@@ -36,6 +36,7 @@ __all__ = [
     "prepare_all",
     "settle",
     "started",
+    "take_over",
 ]
 
 BY_POLICY = "policy"
@@ -106,6 +107,19 @@ def plan(
         document = _one(connection, number).to_json()
         outbox.put(connection, sinks, kind="action", reference=str(number), document=document)
     return True
+
+
+def take_over(connection: sa.Connection, planned: PlannedAction) -> None:
+    """Make an action that policy only planned or recorded a person's own."""
+    connection.execute(
+        sa.update(actions)
+        .where(
+            actions.c.job == planned.job,
+            actions.c.kind == str(planned.kind),
+            actions.c.status != str(ActionStatus.DONE),
+        )
+        .values(detector=planned.detector, finding=planned.finding, reason=planned.reason, cause=None)
+    )
 
 
 def planned_since(connection: sa.Connection, since: int) -> list[RecentAction]:
