@@ -229,7 +229,9 @@ class DueVerdicts:
         arrays = watching.jobs_named(self.store, keys).sort("submit")
         read = arrays.select("cluster", "job_id", "submit", pl.col("script").alias("of_array"))
         numbered = jobs.with_row_index("row").sort("submit")
-        found = numbered.join_asof(read, on="submit", by=["cluster", "job_id"]).sort("row")
+        found = numbered.join_asof(read, on="submit", by=["cluster", "job_id"], check_sortedness=False).sort(
+            "row"
+        )
         inherited = pl.when(pl.col("task").is_not_null()).then(pl.coalesce("script", "of_array"))
         return found.with_columns(script=inherited.otherwise("script")).drop("row", "of_array")
 
