@@ -381,7 +381,7 @@ def test_a_token_file_is_read_again_when_it_changes_and_its_expiry_said(tmp_path
         new.replace(file)
 
     token = TokenFile(file, now=lambda: now[0])
-    with pytest.raises(SettingsError, match="missing"):
+    with pytest.raises(SettingsError, match="does not exist"):
         token()
     put(f"SLURM_JWT={jwt(200)}\n")
     assert token() == jwt(200)
