@@ -77,7 +77,10 @@ ROW = "JobID|Cluster|Submit\n1|lab|2024-01-02T10:00:00\n"
         (ROW.encode("utf-16"), "UTF-16"),
         (ROW.encode("utf-16-le"), "UTF-16"),
         (ROW.encode("utf-16-be"), "UTF-16"),
-        (b"sacct: error: Connection refused\n", 'its first line of data is "sacct: error: Connection refused"'),
+        (
+            b"sacct: error: Connection refused\n",
+            'its first line of data is "sacct: error: Connection refused"',
+        ),
         (b'{"nodes": [{"name": "n1"}], "meta": {}}', 'has no list "jobs", but nodes, meta'),
         (b'{"job_id": 1}\n{"job_id": 2}\n', 'has no list "jobs", but job_id'),
     ],
