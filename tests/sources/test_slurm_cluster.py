@@ -80,8 +80,16 @@ def test_squeue_tells_ended_and_running_jobs_arrays_and_het_jobs() -> None:
         {"JobID": "16", "ArrayJobID": "16", "HetJobID": "15", "HetJobOffset": "1"},
         {"State": "REQUEUED"},
         {"State": "FAILED", "exit_code": "3:0", "NodeList": "n1"},  # as 26.05 prints it
+        {"State": "FAILED", "exit_code": str(137 << 8), "NodeList": "n1", "Name": "None"},
+        {"State": "FAILED", "exit_code": "137:0", "NodeList": "n1", "Name": "x\ny"},
+        {"State": "TIMEOUT", "exit_code": "15", "NodeList": "n1", "Name": "(null)"},
     )
-    failed, oom, runs, cancelled, task, array, het, again, newer = jobs.iter_rows(named=True)
+    failed, oom, runs, cancelled, task, array, het, again, newer, *as_sacct = jobs.iter_rows(named=True)
+    assert [(job["name"], job["exit_code"], job["exit_signal"]) for job in as_sacct] == [
+        ("None", 9, 0),
+        ("x y", 9, 0),
+        (None, 0, 0),
+    ]
     assert (newer["exit_code"], newer["exit_signal"]) == (3, 0)
     assert (failed["outcome"], failed["exit_code"], failed["end"]) == ("failed", 3, 1794799550)
     assert (oom["outcome"], oom["exit_signal"]) == ("out_of_memory", 125)
