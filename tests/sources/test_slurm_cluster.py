@@ -16,6 +16,7 @@ from tocsin.core.frames import SCHEMA
 from tocsin.core.ids import JobKey
 from tocsin.core.ports import QueueState
 from tocsin.core.units import UNLIMITED
+from tocsin.sources.commands import NoAnswer
 from tocsin.sources.slurm_cluster import SlurmCluster
 from tocsin.sources.squeue import FIELDS, QueueText, queue_command, read_queue, separators
 
@@ -316,6 +317,21 @@ def test_scripts_come_from_slurmctld_then_from_slurmdbd_and_may_be_missing() -> 
     sly = f"{script}Batch Script for 17\n{'-' * 80}\n./miner\n"
     assert SlurmCluster("lab", run=Commands(scripts={"kept": sly})).script(KEY) == sly
     assert SlurmCluster("lab", run=Commands()).script(KEY) is None
+
+
+def test_a_slurmctld_that_does_not_answer_is_not_a_job_without_a_script() -> None:
+    commands = Commands()
+
+    def run(argv: list[str], **options: Any) -> bytes:
+        if argv[0] == "scontrol":
+            raise NoAnswer("scontrol failed (exit 1): Unable to contact slurm controller")
+        return commands(argv, **options)
+
+    cluster = SlurmCluster("lab", run=run)
+    with pytest.raises(ClusterError, match="Unable to contact"):
+        cluster.script(KEY)
+    commands.scripts["kept"] = "#!/bin/sh\n"
+    assert cluster.script(KEY) == "#!/bin/sh\n"
 
 
 def test_with_slurmrestd_the_queue_and_accounting_come_from_there() -> None:
