@@ -21,11 +21,14 @@ from tests.kits.watching import (
     watcher,
 )
 from tocsin.app.allow_list_reader import AllowListReader
+from tocsin.app.app import App
+from tocsin.app.followed import _watcher
 from tocsin.core.detector import Parts
 from tocsin.core.errors import ClusterError
 from tocsin.core.ids import JobKey
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Level
+from tocsin.history.ledger import Ledger
 from tocsin.judge.judge import Judge
 from tocsin.judge.policy import ROGUE_CASES, Policy
 from tocsin.store.allow import entries
@@ -130,6 +133,14 @@ def test_after_a_restart_the_scripts_still_unread_are_read(site: Site) -> None:
         watch.step(LATER + second)
     assert site.found() == [(job(miner), 1, "critical", "hold")]
     assert sorted(site.cluster.asked) == list(range(1, 26))
+
+
+def test_the_watch_asks_detectors_again_that_need_nothing_but_the_script(site: Site) -> None:
+    with App(folder=str(site.home.root)) as app:
+        arguments: Any = (app, site.cluster, None, Judge({}), Ledger(), {}, None, None)
+        watch = _watcher(*arguments)
+    assert isinstance(watch, Watcher)
+    assert watch._due_verdicts.by_script == {"workload"}
 
 
 def test_scripts_of_running_jobs_are_read_before_those_of_ended_ones(site: Site) -> None:
