@@ -2,9 +2,11 @@
 
 import importlib.util
 import os
+import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import hypothesis
 import pytest
@@ -53,6 +55,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "slurm" in getattr(item, "fixturenames", ()) and not _is_live(item.path.name):
             raise pytest.UsageError(f"{item.nodeid} uses the real Slurm; move it to a file test_live_….py")
+
+
+@pytest.fixture(autouse=True)
+def no_swallowed_warnings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fail on warnings of polars' compiled part, too: it prints the exception that `filterwarnings = error` raises."""
+    raised: list[str] = []
+    warn = warnings.warn
+
+    def warn_and_note(*arguments: Any, **more: Any) -> None:
+        try:
+            warn(*arguments, **more)
+        except Warning as warning:
+            if sys._getframe(1).f_code.co_name == "_polars_warn":
+                raised.append(str(warning))
+            raise
+
+    monkeypatch.setattr(warnings, "warn", warn_and_note)
+    yield
+    assert not raised, raised
 
 
 @pytest.fixture(scope="session")

@@ -169,6 +169,23 @@ def test_without_a_cluster_to_ask_the_verdict_says_so(
     assert "limits" in document["missing"]
 
 
+def test_bytes_that_are_not_utf_8_are_no_error(tocsin: Tocsin, script: Path) -> None:
+    script = script.with_name("job-\udcff.sh")
+    script.write_text("#!/bin/bash\n#SBATCH --time=10\nsrun ./a.out\n")
+    document = json.loads(tocsin("check", script, "-M", "demo", "-u", "ada", "--json").out)
+    assert document["name"] == "job-\ufffd.sh"
+    words = ("--job-name=a\udc85b", "--comment=\udcff")
+    document = json.loads(
+        tocsin("check", script, "-M", "demo", "-u", "ada\udcff", "--json", "--", *words).out
+    )
+    assert (document["user"], document["name"]) == ("ada\ufffd", "a?b")
+    log = script.with_name("log-\udcff.swf")
+    log.write_text("1 100 5 100 4 -1 -1 4 -1 -1 1 1 1 1 1 -1 -1 -1\n")
+    assert tocsin("import", log).code == 0
+    job = json.loads(tocsin("jobs", "-M", "log-\udcff", "-S", "1970-01-01", "--json").out)["jobs"][0]
+    assert job["job"] == "log-\ufffd:1@100"
+
+
 @pytest.mark.parametrize("arguments", [("/nonexistent/job.sh",), (), ("x", "--shoe-size=4", "-M")])
 def test_every_error_of_a_check_is_three(tocsin: Tocsin, arguments: tuple[str, ...]) -> None:
     said = tocsin("check", *arguments)

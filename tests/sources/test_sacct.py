@@ -145,12 +145,26 @@ def test_columns_are_found_whatever_their_case_width_and_order(tmp_path: Path) -
     [
         ("1|lab|100\n2|lab|100\n", "not a header.*-o"),
         ("JobID|Cluster|State\n1|lab|COMPLETED\n", "no column submit"),
-        ("JobID|Submit|State\n1|100|COMPLETED\n", "name the cluster with -M"),
     ],
 )
 def test_what_is_missing_is_said_with_the_next_step(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(SourceError, match=words):
         read(write(tmp_path, text))
+
+
+def test_a_text_without_the_cluster_names_it_by_its_file(tmp_path: Path) -> None:
+    text = "JobID|Submit|State\n1|100|COMPLETED\n1.batch|100|COMPLETED\n2|100|FAILED\n"
+    jobs, source = read(write(tmp_path, text))
+    assert jobs["cluster"].to_list() == ["sacct", "sacct"]
+    assert source.notes == [
+        'the text has no column Cluster; using "sacct" from the file name (set it with -M)'
+    ]
+    named, source = read(write(tmp_path, text), cluster="lab")
+    assert (named["cluster"].to_list(), source.notes) == (["lab", "lab"], [])
+    bare = write(tmp_path, "1|100|COMPLETED\n")
+    assert read(bare, columns="JobID,Submit,State")[0]["cluster"].to_list() == ["sacct"]
+    with pytest.raises(SourceError, match="name the cluster with -M"):
+        list(SacctFile(bare.rename(tmp_path / "-"), columns="JobID,Submit,State").batches())
 
 
 def test_an_unknown_zone_is_refused(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from tocsin.core.frames import SCHEMA
 from tocsin.core.ids import JobKey
 from tocsin.core.ports import QueueState
 from tocsin.core.units import UNLIMITED
+from tocsin.sources.commands import NoAnswer
 from tocsin.sources.slurm_cluster import SlurmCluster
 from tocsin.sources.squeue import FIELDS, QueueText, queue_command, read_queue, separators
 
@@ -80,8 +81,16 @@ def test_squeue_tells_ended_and_running_jobs_arrays_and_het_jobs() -> None:
         {"JobID": "16", "ArrayJobID": "16", "HetJobID": "15", "HetJobOffset": "1"},
         {"State": "REQUEUED"},
         {"State": "FAILED", "exit_code": "3:0", "NodeList": "n1"},  # as 26.05 prints it
+        {"State": "FAILED", "exit_code": str(137 << 8), "NodeList": "n1", "Name": "None"},
+        {"State": "FAILED", "exit_code": "137:0", "NodeList": "n1", "Name": "x\ny"},
+        {"State": "TIMEOUT", "exit_code": "15", "NodeList": "n1", "Name": "(null)"},
     )
-    failed, oom, runs, cancelled, task, array, het, again, newer = jobs.iter_rows(named=True)
+    failed, oom, runs, cancelled, task, array, het, again, newer, *as_sacct = jobs.iter_rows(named=True)
+    assert [(job["name"], job["exit_code"], job["exit_signal"]) for job in as_sacct] == [
+        ("None", 9, 0),
+        ("x y", 9, 0),
+        (None, 0, 0),
+    ]
     assert (newer["exit_code"], newer["exit_signal"]) == (3, 0)
     assert (failed["outcome"], failed["exit_code"], failed["end"]) == ("failed", 3, 1794799550)
     assert (oom["outcome"], oom["exit_signal"]) == ("out_of_memory", 125)
@@ -308,6 +317,21 @@ def test_scripts_come_from_slurmctld_then_from_slurmdbd_and_may_be_missing() -> 
     sly = f"{script}Batch Script for 17\n{'-' * 80}\n./miner\n"
     assert SlurmCluster("lab", run=Commands(scripts={"kept": sly})).script(KEY) == sly
     assert SlurmCluster("lab", run=Commands()).script(KEY) is None
+
+
+def test_a_slurmctld_that_does_not_answer_is_not_a_job_without_a_script() -> None:
+    commands = Commands()
+
+    def run(argv: list[str], **options: Any) -> bytes:
+        if argv[0] == "scontrol":
+            raise NoAnswer("scontrol failed (exit 1): Unable to contact slurm controller")
+        return commands(argv, **options)
+
+    cluster = SlurmCluster("lab", run=run)
+    with pytest.raises(ClusterError, match="Unable to contact"):
+        cluster.script(KEY)
+    commands.scripts["kept"] = "#!/bin/sh\n"
+    assert cluster.script(KEY) == "#!/bin/sh\n"
 
 
 def test_with_slurmrestd_the_queue_and_accounting_come_from_there() -> None:

@@ -128,8 +128,28 @@ def test_sacct_text_and_sacct_json_of_one_moment_tell_the_same_jobs() -> None:
     assert same.height == text.height >= 17
     told = told.join(same, on=KEY, how="semi", nulls_equal=True)  # text loses a name with separators in it
     for name in ("start", "end", "outcome", "state", "eligible", "elapsed", "node_list", "time_limit", "req_memory",
-                 "req_tres", "req_cpus", "alloc_cpus", "alloc_tres", "user", "het_id", "het_offset", "raw_id"):  # fmt: skip
+                 "req_tres", "req_cpus", "alloc_cpus", "alloc_tres", "user", "het_id", "het_offset", "raw_id", "cpu_seconds",
+                 "user_cpu_seconds", "system_cpu_seconds", "steps"):  # fmt: skip
         assert text.sort(KEY)[name].equals(told.sort(KEY)[name]), name
+    said = told.filter(pl.col("exit_code").is_not_null()).sort(KEY)
+    assert {"timeout", "cancelme", "segv"} <= set(said["name"])
+    certain = text.join(said.select(KEY), on=KEY, how="semi", nulls_equal=True).sort(KEY)
+    assert certain.select("exit_code", "exit_signal").equals(said.select("exit_code", "exit_signal"))
+    queued = jobs_of("slurm", "v0.0.38").join(same, on=KEY, how="semi", nulls_equal=True)
+    assert {"timeout", "e139"} <= set(queued["name"])
+    for name in ("state", "exit_code", "exit_signal"):
+        assert text.sort(KEY)[name].equals(queued.sort(KEY)[name]), name
+
+
+@pytest.mark.parametrize(
+    ("name", "read"), [("None", "None"), ("N/A", "N/A"), ("x\ny", "x y"), ("(null)", None), ("", None)]
+)
+def test_a_name_is_read_as_sacct_prints_it(name: str, read: str | None) -> None:
+    for family, version in (("slurmdb", "v0.0.38"), ("slurm", "v0.0.38"), ("slurm", "v0.0.42")):
+        adapter = ADAPTERS[version]
+        record = recordings.reply(family, version, "jobs")["jobs"][0] | {"name": name}
+        job = adapter.accounting_job(record) if family == "slurmdb" else adapter.queue_job(record)
+        assert job["name"] == read
 
 
 # --- what the jobs of the recordings are -----------------------------------------------------------

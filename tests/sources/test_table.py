@@ -381,15 +381,22 @@ def test_an_id_that_is_text_is_none_unless_the_mapping_takes_text(tmp_path: Path
     assert pl.concat([batch.jobs for batch in source.batches()]).height == 2
 
 
-def test_a_value_that_a_newline_tears_apart_is_not_stored_by_halves(tmp_path: Path) -> None:
+def test_a_quoted_newline_belongs_to_its_value(tmp_path: Path) -> None:
     (tmp_path / "m.toml").write_text('[fields]\njob_id = "id"\nsubmit = "sub"\nuser = "user"\n')
     (tmp_path / "t.csv").write_text(
-        'id,sub,user\n1,100,"a\nb"\n2,100,"say ""hi"", ok"\n3,100,"c\n9,9,d\ne"\n4,100,5" disk\n5,100,"open\n6,100,f\n'
+        'id,sub,user\n1,100,"a\nb"\n2,100,"say ""hi"", ok"\n3,100,"c\n9,9,d\n\ne"\n4,100,5" disk\n5,"100\n",x,y\n'
+        '6,100,"open\n7,100,f\n'
     )
     source = TableFile(tmp_path / "t.csv", tmp_path / "m.toml", cluster="lab")
     jobs = pl.concat([batch.jobs for batch in source.batches()])
-    assert jobs.select("job_id", "user").rows() == [(2, 'say "hi", ok'), (4, '5" disk'), (6, "f")]
-    assert source.rejects.counts == {"wrong number of columns": 6}
+    assert jobs.select("job_id", "user").rows() == [
+        (1, "a\nb"),
+        (2, 'say "hi", ok'),
+        (3, "c\n9,9,d\n\ne"),
+        (4, '5" disk'),
+        (7, "f"),
+    ]
+    assert source.rejects.lines == {"wrong number of columns": [10, 11, 12]}, "nothing is stored by halves"
 
 
 def test_a_parquet_bomb_is_refused(tmp_path: Path) -> None:

@@ -202,5 +202,6 @@ def test_an_instant_beyond_the_year_9999_is_rejected_in_every_format(
     with open_store(f"sqlite:///{tmp_path / 'db'}") as store:
         summary = run_import(store, open_log(str(tmp_path / "log"), cluster="lab"))
         assert summary.rejects.counts == {reason: 1}
+        assert summary.rejects.lines == {reason: [len(text.splitlines())]}, "the number of its line"
         assert load(store).is_empty()
     adds_up(summary)

@@ -1,5 +1,6 @@
 """Pruning old jobs and backing the store up."""
 
+import errno
 import os
 import shutil
 import threading
@@ -182,6 +183,25 @@ def test_a_script_is_kept_once_whole_and_by_its_content(home: Home) -> None:
 def test_no_other_file_is_read_as_a_script(home: Home, name: str) -> None:
     with pytest.raises(NotFound):
         read_script(home.scripts, name)
+
+
+@pytest.mark.parametrize(
+    ("number", "next_step"),
+    [
+        (errno.EACCES, "name a folder that you may write to"),
+        (errno.EROFS, "name a folder that you may write to"),
+        (errno.ENOSPC, "is there room?"),
+    ],
+)
+def test_a_backup_that_fails_names_the_next_step(
+    store: Store, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, next_step: str
+) -> None:
+    def refuse(**_: object) -> str:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("tempfile.mkdtemp", refuse)
+    with pytest.raises(StoreError, match=next_step.replace("?", r"\?") + "$"):
+        backup(store, home, tmp_path / "copy")
 
 
 def test_a_killed_backup_leaves_nothing_behind_once_the_next_is_made(

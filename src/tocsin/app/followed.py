@@ -195,5 +195,14 @@ def _watcher(
         causes=causes_at_end(app, scripts.read if scripts else ledger.script) if outputs else None,
         challengers=challengers,
         stored=stored,
+        by_script=_by_script(),
         patience=patience,
     )
+
+
+def _by_script() -> set[str]:
+    """The detectors that need nothing but the script."""
+    from tocsin.core.detector import Need
+    from tocsin.judge.plugins import find_detectors
+
+    return {name for name, detector in find_detectors().items() if set(detector.needs) == {Need.SCRIPTS}}

@@ -12,7 +12,8 @@ from tocsin.app.text import count
 from tocsin.core.decision import Screened
 from tocsin.core.errors import ModelError, NotFound
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Level, Verdict, severity, worst
+from tocsin.core.verdict import Level, Verdict, worst
+from tocsin.judge.later_script import repeated_with_script
 
 if TYPE_CHECKING:
     from tocsin.core.detector import Known
@@ -94,26 +95,12 @@ def _scripts_only(app: App) -> "Known":
 def _added(given: Verdict | None, screened: Verdict) -> Verdict | None:
     """The verdict to give on a screened job, if any.
 
-    A job's verdict is never contradicted: one that could not read the script is repeated with what the script adds, and
-    only if that is a finding.
+    A verdict that could not read the script is repeated with what the script adds, and only if that is a finding.
     """
-    if given is None:
-        missing = {**screened.missing, **dict.fromkeys(("failure", "limits"), _SCRIPT_ONLY)}
-        return replace(screened, level=worst([screened.level, Level.UNKNOWN]), missing=missing)
-    news = [finding for finding in screened.findings if finding.level is not Level.OK]
-    if not news or (given.workload and given.workload.submission):
-        return None
-    return replace(
-        given,
-        seq=given.seq + 1,
-        at=screened.at,
-        level=worst([given.level, screened.level]),
-        findings=sorted([*given.findings, *screened.findings], key=lambda finding: -severity(finding.level)),
-        workload=screened.workload,
-        rogue=screened.rogue,
-        models=given.models | screened.models,
-        missing={part: why for part, why in given.missing.items() if part != "workload"},
-    )
+    if given is not None:
+        return repeated_with_script(given, screened)
+    missing = {**screened.missing, **dict.fromkeys(("failure", "limits"), _SCRIPT_ONLY)}
+    return replace(screened, level=worst([screened.level, Level.UNKNOWN]), missing=missing)
 
 
 class _Screening:

@@ -28,6 +28,6 @@ def intake_notes(notes: Sequence[str], rejects: Rejects, name: str = "") -> Iter
     for reason, bad in rejects.counts.items():
         lines = rejects.lines.get(reason, [])
         shown = f"first at {', '.join(map(str, lines))}" if lines else ""
-        if lines and reason in rejects.examples:
-            shown += f"; line {lines[0]}: {rejects.examples[reason]}"
+        if example := rejects.examples.get(reason):
+            shown += f"; line {lines[0]}: {example}" if lines else f"the first is {example}"
         yield f"rejected: {name}{count(bad, 'record')}: {reason}" + (f" ({shown})" if shown else "")

@@ -11,6 +11,7 @@ import polars as pl
 from tocsin.core.channels import CPU_CHANNELS, JOB_CHANNELS
 from tocsin.core.fields import FIELDS, Field, Job, ValueType
 from tocsin.core.outcomes import STATES, SWF_STATUSES, Outcome
+from tocsin.core.printable import without_surrogates
 from tocsin.core.stages import CLOCK, Stage
 from tocsin.core.units import MAX_INSTANT, UNLIMITED
 
@@ -135,9 +136,15 @@ def _in_range(name: str, field: Field) -> pl.Expr:
 
 
 def from_jobs(jobs: Iterable[Job]) -> pl.DataFrame:
-    """A few jobs as a frame."""
+    """A few jobs as a frame, which holds UTF-8 only."""
     # For one job, polars takes twice as long with rows as with dicts.
-    return pl.from_dicts([{name: getattr(job, name) for name in FIELDS} for job in jobs], schema=SCHEMA)
+    return pl.from_dicts(
+        [{name: _utf8(getattr(job, name)) for name in FIELDS} for job in jobs], schema=SCHEMA
+    )
+
+
+def _utf8(value: object) -> object:
+    return without_surrogates(value) if isinstance(value, str) else value
 
 
 def outcome_from_state(state: pl.Expr) -> pl.Expr:

@@ -1,6 +1,6 @@
 """The import contract: sources yield batches of jobs and count rejected records by reason."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
@@ -25,9 +25,9 @@ class Rejects:
     def add(
         self, reason: str, lines: Iterable[int], example: str | None = None, *, number: int | None = None
     ) -> None:
-        """Count rejected records; `number` if `lines` has only the first of them."""
+        """Count rejected records; `number` if `lines` has only the first of them, or none."""
         found = list(lines)
-        if found:
+        if found or number:
             if example and reason not in self.counts:
                 self.examples[reason] = example
             self.counts[reason] = self.counts.get(reason, 0) + (number or len(found))
@@ -60,6 +60,8 @@ class Batch:
     """Where an interrupted import resumes once this batch is stored (records of a file, or an instant)."""
     done: int = 0
     """Bytes (or seconds) read so far, for a progress bar."""
+    lines: Sequence[int] | None = None
+    """The line (or record) number of each job, if the source has them."""
 
 
 class JobSource(Protocol):
@@ -82,16 +84,21 @@ def valid_batches(source: JobSource, resume: int = 0) -> Iterator[Batch]:
     """The batches of any source without invalid jobs, which are counted in its rejects."""
     with closing(source.batches(resume)) as batches:  # type: ignore[type-var]  # every source is a generator
         for batch in batches:
-            yield replace(batch, jobs=valid_jobs(batch.jobs, source.rejects))
+            yield replace(batch, jobs=valid_jobs(batch.jobs, source.rejects, batch.lines), lines=None)
 
 
-def valid_jobs(jobs: "pl.DataFrame", rejects: Rejects) -> "pl.DataFrame":
-    """Reject jobs that could not be stored or shown, such as those with times beyond the year 9999."""
+def valid_jobs(jobs: "pl.DataFrame", rejects: Rejects, lines: Sequence[int] | None = None) -> "pl.DataFrame":
+    """Reject jobs that could not be stored or shown, such as those with times beyond the year 9999.
+
+    `lines`: where each job was read.
+    """
     from tocsin.core.frames import invalid_reason
 
     reason = invalid_reason(jobs)
     if reason.null_count() == len(reason):
         return jobs
-    for text, group in jobs.with_columns(reason).drop_nulls("reason").group_by("reason", maintain_order=True):
-        rejects.add(str(text[0]), group["job_id"].to_list(), f"job {group['job_id'][0]}")
+    numbered = jobs.select("job_id", reason).with_row_index("row").drop_nulls("reason")
+    for text, group in numbered.group_by("reason", maintain_order=True):
+        places = [lines[row] for row in group["row"]] if lines is not None else []
+        rejects.add(str(text[0]), places, f"job {group['job_id'][0]}", number=group.height)
     return jobs.filter(reason.is_null())

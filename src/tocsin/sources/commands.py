@@ -17,7 +17,12 @@ from typing import Any
 from tocsin.core.errors import ClusterError
 from tocsin.sources.waiting import of_command, on_run_queue, wait_noted
 
-__all__ = ["MAX_BYTES", "run", "slurm_env", "stream"]
+__all__ = ["MAX_BYTES", "NoAnswer", "run", "slurm_env", "stream"]
+
+
+class NoAnswer(ClusterError):
+    """Slurm's daemon did not answer: the same question may be answered later."""
+
 
 MAX_BYTES = 2**30
 _CHUNK = 2**18
@@ -198,9 +203,11 @@ def _kill_all() -> None:
 def _failed(name: str, code: int, reason: str) -> ClusterError:
     database = os.path.basename(name) in ("sacct", "sacctmgr")  # noqa: PTH119  # text in, text out
     daemon, ask = ("slurmdbd", "sacctmgr ping") if database else ("slurmctld", "scontrol ping")
-    next_step = f"; `{ask}` shows whether {daemon} answers" if _NO_ANSWER.search(reason) else ""
-    return ClusterError(f"{name} failed (exit {code}): {reason}{next_step}")
+    failed = f"{name} failed (exit {code}): {reason}"
+    if _NO_ANSWER.search(reason):
+        return NoAnswer(f"{failed}; `{ask}` shows whether {daemon} answers")
+    return ClusterError(failed)
 
 
 def _timed_out(name: str, timeout: float) -> ClusterError:
-    return ClusterError(f"{name} did not answer within {timeout:g} s; is slurmdbd or slurmctld busy or down?")
+    return NoAnswer(f"{name} did not answer within {timeout:g} s; is slurmdbd or slurmctld busy or down?")

@@ -16,8 +16,8 @@ _QUOTE, _NEWLINE = ord('"'), ord("\n")
 
 def csv_words(
     data: bytes, places: dict[str, int], *, columns: int, separator: str
-) -> tuple[pl.DataFrame, npt.NDArray[np.bool_]]:
-    """The wanted columns of the well-formed lines, and a mask of those lines."""
+) -> tuple[pl.DataFrame, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """The wanted columns of the well-formed records, a mask of their first lines, and one of their further lines."""
     ends = line_ends(data)
     right = _right_lines(data, ends, columns, separator)
     if right is not None and right.any():
@@ -25,7 +25,7 @@ def csv_words(
         whole = data if right.all() else np.frombuffer(data, np.uint8)[np.repeat(right, lengths)].tobytes()
         frame = _read(whole, places, columns, separator)
         if frame is not None and frame.height == right.sum():
-            return frame, right
+            return frame, right, np.zeros(len(right), bool)
     return _line_by_line(data.decode("utf-8", "replace").split("\n")[:-1], places, columns, separator)
 
 
@@ -74,32 +74,45 @@ def _read(data: bytes, places: dict[str, int], columns: int, separator: str) -> 
 
 def _line_by_line(
     lines: list[str], places: dict[str, int], columns: int, separator: str
-) -> tuple[pl.DataFrame, npt.NDArray[np.bool_]]:
+) -> tuple[pl.DataFrame, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     rows = [cells(line, separator) for line in lines]
     right = np.array(
         [len(row) == columns and bool(line) for row, line in zip(rows, lines, strict=True)], bool
     )
-    right[_split_records(lines, separator)] = False
+    further = np.zeros(len(lines), bool)
+    for first, last in _split_records(lines, separator):
+        rows[first] = _record(lines[first : last + 1], separator)
+        right[first : last + 1] = False
+        right[first] = whole = last > first and len(rows[first]) == columns
+        further[first + 1 : last + 1] = whole
     good = [row for row, whole in zip(rows, right.tolist(), strict=True) if whole]
     frame = pl.DataFrame(
         {name: pl.Series([row[place] for row in good], dtype=pl.String) for name, place in places.items()}
     )
-    return frame, right
+    return frame, right, further
 
 
-def _split_records(lines: list[str], separator: str) -> list[int]:
-    """Lines of records that contain a newline inside quotes; they are rejected."""
-    found: list[int] = []
+def _record(lines: list[str], separator: str) -> list[str]:
+    """The values of one record with newlines inside quotes; none if it is more than one."""
+    try:
+        rows = list(csv.reader([f"{line}\n" for line in lines], delimiter=separator))
+    except csv.Error:  # a value of more than 128 KiB
+        return []
+    return rows[0] if len(rows) == 1 else []
+
+
+def _split_records(lines: list[str], separator: str) -> list[tuple[int, int]]:
+    """The first and last lines of records with an open quote; equal if it is never closed."""
+    found: list[tuple[int, int]] = []
     number = 0
     while number < len(lines):
         if '"' in lines[number] and _left_open(lines[number], separator):
-            found.append(number)
             # The record ends at the next line with a quote; a quote that is never closed must not reject the rest.
             ahead = range(number + 1, min(number + _MOST_LINES, len(lines)))
             end = next((place for place in ahead if lines[place].count('"') % 2), None)
-            if end is not None and not _left_open(lines[end], separator):
-                found += range(number + 1, end + 1)
-                number = end
+            last = end if end is not None and not _left_open(lines[end], separator) else number
+            found.append((number, last))
+            number = last
         number += 1
     return found
 

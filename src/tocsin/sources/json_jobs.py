@@ -10,11 +10,13 @@ from typing import Any
 from tocsin.core.units import memory_per_node
 from tocsin.sources.json_steps import usage_of
 from tocsin.sources.json_values import (
+    ENDED_BY_SLURM,
     array_text,
     ended,
     exit_status,
     gpus,
     instant,
+    job_name,
     limit,
     member,
     number,
@@ -63,7 +65,8 @@ class JobReader:
         at_once = member(member(member(array, "limits"), "max"), "running").get("tasks")
         tasks = array_text(array.get("task"), at_once) if array_id else None
         code, signal = self._exit(record.get("exit_code")) if over else (None, None)
-        if not signal and state != "COMPLETED" and not self.exit_codes_reliable:
+        certain = state == "COMPLETED" or state in ENDED_BY_SLURM or self.exit_codes_reliable
+        if not signal and not certain:
             code = signal = None
         het_id = positive(het.get("job_id"))
         fields = {
@@ -76,7 +79,7 @@ class JobReader:
             "array_tasks": tasks_in(tasks),
             "het_id": het_id,
             "het_offset": number(het.get("job_offset")) if het_id else None,
-            "name": text(record.get("name")),
+            "name": job_name(record.get("name")),
             "user": text(record.get("user")) or text(member(record, "association").get("user")),
             "group": text(record.get("group")),
             "account": text(record.get("account")),
@@ -129,6 +132,8 @@ class JobReader:
         )
         start, end = instant(record.get("start_time")), instant(record.get("end_time"))
         code, signal = self._queue_exit(record.get("exit_code")) if over else (None, None)
+        if state in ENDED_BY_SLURM and code is not None:
+            code = signal = 0
         het_id, batch = positive(record.get("het_job_id")), record.get("batch_flag")
         whole = over and ran and start and end and not positive(record.get("suspend_time"))
         fields = {
@@ -141,7 +146,7 @@ class JobReader:
             "array_tasks": tasks_in(tasks),
             "het_id": het_id,
             "het_offset": number(record.get("het_job_offset")) if het_id else None,
-            "name": text(record.get("name")),
+            "name": job_name(record.get("name")),
             "user": text(record.get("user_name")),
             "uid": number(record.get("user_id")),
             "group": text(record.get("group_name")),

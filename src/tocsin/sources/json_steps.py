@@ -18,7 +18,7 @@ def usage_of(steps: Any) -> dict[str, Any]:
     """
     known = [step for step in steps if type(step) is dict] if type(steps) is list else []
     if not known:
-        return {}
+        return dict.fromkeys(_TIMES, 0)  # as sacct prints
     used: dict[str, Any] = {"steps": len(known)}
     times = [member(step, "time") for step in known]
     for name, part in _TIMES.items():

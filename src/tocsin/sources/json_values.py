@@ -18,6 +18,7 @@ from tocsin.core.units import UNLIMITED, format_tres, parse_tres
 
 __all__ = [
     "ABSENT",
+    "ENDED_BY_SLURM",
     "MEGABYTE",
     "amount",
     "array_text",
@@ -26,10 +27,12 @@ __all__ = [
     "gpus",
     "gpus_in",
     "instant",
+    "job_name",
     "limit",
     "member",
     "number",
     "positive",
+    "printed_code",
     "read_release",
     "state_of",
     "tasks_in",
@@ -63,6 +66,9 @@ _FLAGS = frozenset(
     }
 )
 """Flags that a list of states may have besides the state itself."""
+ENDED_BY_SLURM = frozenset({"CANCELLED", "DEADLINE", "PREEMPTED", "REQUEUED", "TIMEOUT"})
+"""States of jobs that slurmctld ended: accounting has their exit as 0:0, because it is told before the job has died. The
+queue shows the signal afterwards (15 on 22.05)."""
 _EMPTY: Mapping[str, Any] = {}
 
 
@@ -122,6 +128,14 @@ def text(value: Any) -> str | None:
     return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
 
 
+def job_name(value: Any) -> str | None:
+    """A name as sacct prints it, on one line; words such as `None`, which mean nothing elsewhere, are names too."""
+    if type(value) is str and value in ABSENT and value not in ("", "(null)"):
+        return value
+    found = text(value)
+    return found and found.replace("\n", " ")
+
+
 def words(value: Any) -> list[str]:
     """The items of a list, or of comma-separated text."""
     items = value.split(",") if type(value) is str else value if type(value) is list else []
@@ -153,7 +167,12 @@ def ended(state: str | None) -> bool:
 
 def exit_status(status: int | None) -> tuple[int | None, int | None]:
     """Exit code and signal of what wait(2) returned, as sacct prints them."""
-    return (None, None) if status is None else (status >> 8 & 0xFF, status & 0x7F)
+    return (None, None) if status is None else (printed_code(status >> 8 & 0xFF), status & 0x7F)
+
+
+def printed_code(code: int) -> int:
+    """An exit code as sacct prints it: one of 128 or more counts from there, so a shell's 137 (signal 9) is 9."""
+    return code - 128 if code >= 128 else code
 
 
 def tres_total(value: Any) -> dict[str, int]:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.core.errors import SourceError
+from tocsin.core.printable import without_surrogates
 
 __all__ = [
     "BLOCK",
@@ -301,5 +302,5 @@ def stem(path: str | Path | Pipe) -> str | None:
     name = Path(str(path)).name.removesuffix(".gz")
     for suffix in (".swf", ".csv", ".parquet", ".txt", ".log"):
         name = name.removesuffix(suffix)
-    word = "-".join(name.replace(":", " ").split())
+    word = "-".join(without_surrogates(name).replace(":", " ").split())
     return word if word not in ("", "-") else None

@@ -161,7 +161,8 @@ class Records:
 
     def _batch(self, rows: pl.DataFrame, position: int, done: int) -> Batch:
         read, self._given = position - self._given, position
-        return Batch(conform(rows), read=read, position=position, done=done)
+        lines = rows[LINE].to_list() if rows.height else []
+        return Batch(conform(rows), read=read, position=position, done=done, lines=lines)
 
 
 def _times() -> pl.Expr:

@@ -11,7 +11,7 @@ from typing import Any
 from tocsin.core.machine import Partition
 from tocsin.sources.json_jobs import JobReader
 from tocsin.sources.json_machine import MachineReader, MemoryLimits, nested_partition, per_node_and_cpu
-from tocsin.sources.json_values import member, number, words
+from tocsin.sources.json_values import member, number, printed_code, words
 
 __all__ = ["ADAPTERS", "NEWEST", "V36", "adapter_for"]
 
@@ -22,9 +22,9 @@ class V36(JobReader, MachineReader):
     """v0.0.36 (Slurm 20.11 to 22.05).
 
     Numbers are plain, state and exit status are words, TRES of accounting are lists, those of the queue text.
-    - accounting: an exit code other than 0 is given as `SUCCESS` 0, so only that of a completed job is used;
-      signals are right. `time.start` is when a job became eligible: the start is computed from the end, and is
-      absent while the job runs. Without a time window a running job ends now: no end is read while it runs.
+    - accounting: an exit code other than 0 is given as `SUCCESS` 0, so only that of a job which completed or
+      was ended by slurmctld is used; signals are right. `time.start` is when a job became eligible: the start is
+      computed from the end, and is absent while the job runs. Without a time window a running job ends now: no end is read while it runs.
       `required.memory` is per CPU or per node without saying which: the TRES of the whole job are used. A pending
       array is a bitmap. No time limit is null, as is an unknown one. No submit line, no licences.
     - queue: `user_name` is empty, only `user_id` is set. The exit code is what wait(2) gave. `end_time` of a running
@@ -135,7 +135,9 @@ class V40(V38):
             return None, None
         signal = number(member(value, "signal").get("id"))
         code = number(value.get("return_code"))
-        return (0, signal) if signal and code is None else (code, None if code is None else signal or 0)
+        if code is None:
+            return (0, signal) if signal else (None, None)
+        return printed_code(code), signal or 0
 
     def _exclusive(self, record: Record) -> bool | None:
         return "none" in words(record.get("shared")) or "true" in words(record.get("exclusive"))

@@ -1,6 +1,6 @@
 """Reads jobs from the text of `sacct -P`, in a file or from live sacct one time span after another."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ from tocsin.core.frames import conform
 from tocsin.core.intake import Batch, Rejects
 from tocsin.sources.columns import checked_zone
 from tocsin.sources.commands import run, slurm_env, stream
-from tocsin.sources.lines import Block, LineFile, Lines, Pipe
+from tocsin.sources.lines import Block, LineFile, Lines, Pipe, stem
 from tocsin.sources.read_warnings import ReadWarnings
 from tocsin.sources.records import (
     LINE,
@@ -92,10 +92,18 @@ class _Reading:
     """
 
     def __init__(
-        self, table: SacctTable, records: Records, warnings: ReadWarnings, *, cluster: str | None, zone: str
+        self,
+        table: SacctTable,
+        records: Records,
+        warnings: ReadWarnings,
+        *,
+        cluster: str | None,
+        zone: str,
+        unnamed: Callable[[], str] | None = None,
     ) -> None:
+        """`unnamed` names the cluster of a text without that column."""
         self.table, self.records, self.warnings = table, records, warnings
-        self.cluster, self.zone = cluster, zone
+        self.cluster, self.zone, self._unnamed = cluster, zone, unnamed
         self.held: pl.DataFrame | None = None
 
     @property
@@ -112,7 +120,9 @@ class _Reading:
         numbered = self.records.number(lines)
         self.records.reject(numbered.filter(pl.col(LINE).is_in(bad.tolist())), WRONG_COLUMNS)
         if self.cluster is None and "cluster" not in rows.columns and rows.height:
-            raise SourceError(f"{name} has no column Cluster; name the cluster with -M")
+            if self._unnamed is None:
+                raise SourceError(f"{name} has no column Cluster; name the cluster with -M")
+            self.cluster = self._unnamed()
         single = rows.filter(~is_step).join(numbered, on=LINE, how="left", maintain_order="left")
         jobs = jobs_of(single, cluster=self.cluster, zone=self.zone, warnings=self.warnings)
         if self.held is not None:
@@ -171,14 +181,16 @@ class SacctFile:
         self._file = LineFile(path, notes=self.notes)
         self.total = self._file.total
         self.identity = self._file.identity(
-            "sacct", columns=self.columns, cluster=cluster, zone=zone, delimiter=delimiter
+            "sacct", columns=self.columns, cluster=cluster or stem(path), zone=zone, delimiter=delimiter
         )
 
     def batches(self, resume: int = 0) -> Iterator[Batch]:
         records = Records(self.rejects, resume=resume)
         table = SacctTable(self.columns, wanted=WANTED, notes=self.notes, delimiter=self.delimiter)
         warnings = ReadWarnings()
-        reading = _Reading(table, records, warnings, cluster=self.cluster, zone=self.zone)
+        reading = _Reading(
+            table, records, warnings, cluster=self.cluster, zone=self.zone, unnamed=self._named_by_file
+        )
         name, done = self._file.name, 0
         for block in self._file.blocks():
             jobs, done = reading.jobs(block, name=name), block.done
@@ -188,6 +200,17 @@ class SacctFile:
         self.notes += warnings.notes()
         if NO_TIME in self.rejects.counts:
             self.notes.append("unset SLURM_TIME_FORMAT, or set it to %s, and run sacct again")
+
+    def _named_by_file(self) -> str:
+        name = stem(self._file.path)
+        if name is None:
+            raise SourceError(
+                "text of sacct from standard input has no column Cluster; name the cluster with -M"
+            )
+        self.notes.append(
+            f'the text has no column Cluster; using "{name}" from the file name (set it with -M)'
+        )
+        return name
 
 
 class SacctLive:

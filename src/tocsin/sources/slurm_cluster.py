@@ -13,7 +13,7 @@ from tocsin.core.errors import ClusterError
 from tocsin.core.ids import JobKey
 from tocsin.core.intake import JobSource, Rejects, valid_batches, valid_jobs
 from tocsin.core.machine import Machine
-from tocsin.sources.commands import run, slurm_env
+from tocsin.sources.commands import NoAnswer, run, slurm_env
 from tocsin.sources.slurm_actions import SlurmActions, slurm_id
 from tocsin.sources.slurm_machine import read_config
 from tocsin.sources.squeue import QUEUE_ENV, QueueText, queue_command, separators
@@ -113,13 +113,24 @@ class SlurmCluster(SlurmActions):
             return machine_from_rest(self.name, self.rest, run=at_hand, user=user)
 
     def script(self, key: JobKey) -> str | None:
-        """From slurmctld while it has the job; afterwards from slurmdbd, if it stores scripts (job_script)."""
-        with suppress(ClusterError):
+        """From slurmctld while it has the job; afterwards from slurmdbd, if it stores scripts (job_script).
+
+        If slurmctld did not answer, it may still have what slurmdbd has not.
+        """
+        unanswered: NoAnswer | None = None
+        try:
             output = self._run(["scontrol", "write", "batch_script", slurm_id(key), "-"])
             if output.strip():
                 return output.decode("utf-8", "replace")
+        except NoAnswer as error:
+            unanswered = error
+        except ClusterError:
+            pass
         output = self._run(["sacct", "-M", self.name, "-B", "-j", slurm_id(key)])
-        return _script_in(output.decode("utf-8", "replace"), key.job_id)
+        script = _script_in(output.decode("utf-8", "replace"), key.job_id)
+        if script is None and unanswered:
+            raise unanswered
+        return script
 
     def scripts_refused(self, user: str) -> str | None:
         """Why this user may not read the scripts of others; None if that is allowed or cannot be determined."""

@@ -13,9 +13,12 @@ from tocsin.sources.columns import by_value
 from tocsin.sources.json_jobs import gres_as_written, memory_on_each, without_status
 from tocsin.sources.json_values import (
     ABSENT,
+    ENDED_BY_SLURM,
     ended,
     exit_status,
     gpus,
+    job_name,
+    printed_code,
     state_of,
     tasks_in,
     tres_text,
@@ -58,10 +61,11 @@ def read_queue(output: bytes, between: str, after: str, *, cluster: str) -> pl.D
     words = records.str.split_exact(between, len(FIELDS)).struct.unnest()
     if words[f"field_{len(FIELDS)}"].is_not_null().any() or words[f"field_{len(FIELDS) - 1}"].is_null().any():
         raise ClusterError("unexpected output of squeue; is it Slurm 20.11 or newer?")
+    names = words[f"field_{FIELDS.index('Name')}"]
     words = words.with_columns(
         pl.when(pl.all().is_in(list(ABSENT))).then(None).otherwise(pl.all()).name.keep()
     )
-    column = {name: words[f"field_{place}"] for place, name in enumerate(FIELDS)}
+    column = {name: words[f"field_{place}"] for place, name in enumerate(FIELDS)} | {"Name": names}
     return conform(pl.DataFrame(_columns(column, cluster)))
 
 
@@ -98,6 +102,7 @@ def _columns(column: dict[str, pl.Series], cluster: str) -> dict[str, pl.Series]
     array = column["ArrayTaskID"].set(task.is_not_null(), None)
     resources = by_value(column["tres-alloc"], _resources, _RESOURCES).values.struct.unnest()
     code = by_value(column["exit_code"], _exit, _EXIT).values.struct.unnest()
+    by_slurm = state.is_in(list(ENDED_BY_SLURM)).fill_null(False)
     times = {name: _no_zero(whole(name)) for name in ("SubmitTime", "EligibleTime", "StartTime", "EndTime")}
     start, end = times["StartTime"].set(~ran, None), times["EndTime"].set(~over, None)
     minimum = each("MinTime", parse_duration, pl.Int64)
@@ -113,7 +118,7 @@ def _columns(column: dict[str, pl.Series], cluster: str) -> dict[str, pl.Series]
         "array_tasks": by_value(array, tasks_in).values,
         "het_id": whole("HetJobID"),
         "het_offset": whole("HetJobOffset"),
-        "name": column["Name"],
+        "name": each("Name", job_name),
         "user": column["UserName"],
         "uid": whole("UserID"),
         "group": column["GroupName"],
@@ -146,8 +151,8 @@ def _columns(column: dict[str, pl.Series], cluster: str) -> dict[str, pl.Series]
         "state": state,
         "outcome": state.to_frame("state").select(outcome_from_state(pl.col("state"))).to_series(),
         "end": end,
-        "exit_code": code["code"].set(~over, None),
-        "exit_signal": code["signal"].set(~over, None),
+        "exit_code": code["code"].set(by_slurm, 0).set(~over, None),
+        "exit_signal": code["signal"].set(by_slurm, 0).set(~over, None),
         "source": pl.repeat("squeue", len(state), eager=True),
         "request_final": pl.repeat(False, len(state), eager=True),
         **asked,
@@ -174,7 +179,9 @@ def _resources(text: str) -> dict[str, Any]:
 def _exit(text: str) -> dict[str, int | None]:
     """The result of wait(2) as a number; since 26.05 `code:signal`."""
     numbers = [int(part) for part in text.split(":") if re.fullmatch(r"\d{1,9}", part, re.ASCII)]
-    code, signal = numbers if len(numbers) == 2 else exit_status(numbers[0] if numbers else None)
+    if len(numbers) == 2:
+        return {"code": printed_code(numbers[0]), "signal": numbers[1]}
+    code, signal = exit_status(numbers[0] if numbers else None)
     return {"code": code, "signal": signal}
 
 

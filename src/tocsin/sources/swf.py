@@ -20,6 +20,7 @@ from tocsin.core.outcomes import SWF_STATUSES
 from tocsin.sources.lines import Block, LineFile, Pipe, line_ends, stem
 from tocsin.sources.records import (
     BACKWARDS,
+    LINE,
     NO_ID,
     NO_NUMBER,
     NO_SUBMIT,
@@ -193,7 +194,7 @@ class SwfFile:
         backwards = (submit < 0) | ((wait < 0) & (wait != -1)) | ((run < 0) & (run != -1))
         good = records.reject_where(good, backwards, BACKWARDS)
         good = records.without_repeats(good, ["id", "submit"])
-        return good.select(RECORD, **_fields(self.cluster, layout))
+        return good.select(LINE, RECORD, **_fields(self.cluster, layout))
 
 
 def _fields(cluster: str, layout: _Layout) -> dict[str, pl.Expr]:

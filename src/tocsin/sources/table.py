@@ -102,8 +102,8 @@ class TableFile:
                 header, data = self._header(data)
                 columns = len(header)
                 places = {name: header.index(name) for name in self._wanted(header)} if header else {}
-            frame, right = csv_words(data, places, columns=columns, separator=self.mapping.separator)
-            filled = _filled(data, right)
+            frame, right, further = csv_words(data, places, columns=columns, separator=self.mapping.separator)
+            filled = _filled(data, right) & ~further
             numbered = records.number(block.first + np.flatnonzero(filled))
             records.reject_lost(block)
             records.reject(numbered.filter(pl.Series(~right[filled])), WRONG_COLUMNS)

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from tocsin.core.errors import InputError
 from tocsin.core.fields import FIELDS, KEY
 from tocsin.core.frames import SCHEMA
+from tocsin.core.printable import without_surrogates
 from tocsin.core.stages import Stage
 from tocsin.store import bulk
 from tocsin.store.database import Store
@@ -210,7 +211,7 @@ def _conditions(which: Filter) -> list[sa.ColumnElement[bool]]:
         "name": which.names,
     }
     found: list[sa.ColumnElement[bool]] = [
-        jobs.c[name].in_(list(wanted)) for name, wanted in choices.items() if wanted
+        jobs.c[name].in_(list(map(without_surrogates, wanted))) for name, wanted in choices.items() if wanted
     ]
     if which.ids:
         found.append(sa.or_(*_by_id(which.ids)))

@@ -1,5 +1,6 @@
 """Prunes old jobs, and backs up the store."""
 
+import errno
 import fcntl
 import os
 import shutil
@@ -156,8 +157,16 @@ def backup(store: Store, home: Home, target: Path) -> Path:
             _sync(partial.root)
             partial.root.rename(target)
     except OSError as error:
-        raise StoreError(f"cannot back {store.place} up to {target}: {error}; is there room?") from error
+        raise StoreError(f"cannot back {store.place} up to {target}: {error}{_remedy(error)}") from error
     return target
+
+
+def _remedy(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "; is there room?"
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return "; name a folder that you may write to"
+    return ""
 
 
 _unfinished = shutil.ignore_patterns(".new-*", ".lock")

@@ -7,11 +7,12 @@ import sqlalchemy as sa
 
 from tocsin.core.decision import Screened
 from tocsin.core.fields import KEY
+from tocsin.core.ids import JobKey
 from tocsin.core.stages import Stage
 from tocsin.store.database import Store
 from tocsin.store.tables import NO_TASK, imports, jobs, key_text, screenings, verdicts
 
-__all__ = ["number_unscreened", "operations_by_job", "submissions", "unscreened"]
+__all__ = ["number_unscreened", "operations_by_job", "submissions", "unscreened", "without_script"]
 
 _MOST_READ = 2000
 """Newest submissions of a user; habits need no more."""
@@ -71,6 +72,25 @@ def number_unscreened(store: Store, *, now: int) -> int:
     with store.reading() as connection:
         query = sa.select(sa.func.count()).select_from(jobs).where(_is_new(now))
         return connection.execute(query).scalar_one()
+
+
+def without_script(store: Store, cluster: str, *, since: int, limit: int) -> list[JobKey]:
+    """The batch jobs, alive or ended since an instant, that have a verdict on their submission and were not screened.
+
+    The newest come first. Tasks are left out: their array has the script.
+    """
+    here = sa.and_(
+        jobs.c.cluster == cluster,
+        jobs.c.task == NO_TASK,
+        sa.or_(jobs.c.end.is_(None), jobs.c.end >= since),
+        sa.func.coalesce(jobs.c.interactive, sa.false()).is_(sa.false()),
+    )
+    judged = sa.exists().where(verdicts.c.job == key_text(), verdicts.c.stage == str(Stage.SUBMIT))
+    known = sa.exists().where(screenings.c.job == key_text())
+    query = sa.select(jobs.c.job_id, jobs.c.submit).where(here, judged, sa.not_(known))
+    with store.reading() as connection:
+        rows = connection.execute(query.order_by(jobs.c.submit.desc()).limit(limit)).all()
+    return [JobKey(cluster, row.job_id, None, row.submit) for row in rows]
 
 
 def _is_new(now: int) -> sa.ColumnElement[bool]:

@@ -1,7 +1,7 @@
 """Gives the verdicts that are due, each exactly once."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 
@@ -9,17 +9,21 @@ import polars as pl
 
 from tocsin.core.decision import Decision
 from tocsin.core.fields import KEY
-from tocsin.core.frames import key_text, reached_at
+from tocsin.core.frames import SCHEMA, key_text, reached_at
+from tocsin.core.ids import JobKey
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Cause, Verdict
 from tocsin.history.ledger import Ledger
 from tocsin.judge.decision_batches import DecisionBatches
 from tocsin.judge.judge import Judge
+from tocsin.judge.later_script import repeated_with_script
 from tocsin.store import watching
 from tocsin.store.database import Store
 from tocsin.store.decisions import record
+from tocsin.store.jobs import merge_in
 from tocsin.store.outbox import Subscriptions
-from tocsin.store.verdicts import next_seq
+from tocsin.store.screenings import without_script
+from tocsin.store.verdicts import last_at_stage, next_seq
 from tocsin.watch import stages
 from tocsin.watch.challengers import Challengers, Judged
 from tocsin.watch.known_at_stage import KnownAtStage
@@ -47,12 +51,14 @@ class DueVerdicts:
         causes: Callable[[pl.DataFrame], list[Cause | None]] | None = None,
         challengers: Challengers | None = None,
         stored: OnVerdicts | None = None,
+        by_script: Collection[str] = (),
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         """`measure` stores the first metrics of jobs that reach `early`, given by key.
 
         `causes` finds why ended jobs failed, one for each. `stored` is called with the verdicts of each transaction and
-        the current time: actions that must precede the start of a job happen there.
+        the current time: actions that must precede the start of a job happen there. `by_script` names the detectors
+        that need nothing but the script, which can be asked again when a script was read late.
         """
         self.store = store
         self.judge = judge
@@ -62,6 +68,7 @@ class DueVerdicts:
         self._causes = causes
         self._challengers = challengers
         self._stored = stored
+        self.by_script = frozenset(by_script)
         self._seconds = seconds
         self.left: list[str] = []
         """The jobs that the last call of `give` left for the next."""
@@ -172,6 +179,43 @@ class DueVerdicts:
             self.judge.decide(jobs, Stage.RUNNING, known=self._known, at=now, seq=seq, known_until=until)
         )
 
+    def give_again(self, scripts: Mapping[JobKey, str], now: int) -> list[Verdict]:
+        """Store the scripts that were read after the verdict on the submission, by reference.
+
+        A verdict is repeated if its script calls for a finding.
+        """
+        if not scripts:
+            return []
+        keys = pl.DataFrame(list(scripts), schema={name: SCHEMA[name] for name in KEY}, orient="row")
+        references = pl.Series("script", list(scripts.values()), dtype=pl.String)
+        jobs = watching.jobs_named(self.store, keys).drop("script")
+        jobs = jobs.join(keys.with_columns(references), on=KEY, nulls_equal=True)
+        jobs = jobs.select(SCHEMA.names()).sort("submit", "job_id")
+        with self.store.writing() as connection:
+            merge_in(connection, jobs)
+        earlier = last_at_stage(self.store, jobs.select(key_text()).to_series().to_list(), Stage.SUBMIT)
+        jobs = jobs.filter(key_text().is_in(list(earlier)))
+        judge = replace(
+            self.judge,
+            detectors={n: models for n, models in self.judge.detectors.items() if n in self.by_script},
+        )
+        self._known.prepare({})
+        seq = [earlier[job].seq + 1 for job in jobs.select(key_text()).to_series()]
+        decision = judge.decide(jobs, Stage.SUBMIT, known=self._known, at=now, seq=seq)
+        verdicts = [repeated_with_script(earlier[verdict.job], verdict) for verdict in decision.verdicts]
+        given = self._record(replace(decision, verdicts=[verdict for verdict in verdicts if verdict]))
+        if self._stored and given:
+            self._stored(given, now)
+        return given
+
+    def without_script(self, cluster: str, since: int, limit: int) -> list[JobKey]:
+        """The jobs, alive or ended since then, that could not be classified because their script was not read."""
+        if not self.by_script:
+            return []
+        keys = without_script(self.store, cluster, since=since, limit=limit)
+        verdicts = last_at_stage(self.store, [str(key) for key in keys], Stage.SUBMIT)
+        return [key for key in keys if self.by_script & verdicts[str(key)].missing.keys()]
+
     def _with_scripts_of_arrays(self, jobs: pl.DataFrame) -> pl.DataFrame:
         """Tasks with the script of their array, since only that one was read."""
         bare = jobs.filter(pl.col("task").is_not_null() & pl.col("script").is_null())
@@ -185,7 +229,9 @@ class DueVerdicts:
         arrays = watching.jobs_named(self.store, keys).sort("submit")
         read = arrays.select("cluster", "job_id", "submit", pl.col("script").alias("of_array"))
         numbered = jobs.with_row_index("row").sort("submit")
-        found = numbered.join_asof(read, on="submit", by=["cluster", "job_id"]).sort("row")
+        found = numbered.join_asof(read, on="submit", by=["cluster", "job_id"], check_sortedness=False).sort(
+            "row"
+        )
         inherited = pl.when(pl.col("task").is_not_null()).then(pl.coalesce("script", "of_array"))
         return found.with_columns(script=inherited.otherwise("script")).drop("row", "of_array")
 

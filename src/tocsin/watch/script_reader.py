@@ -1,4 +1,4 @@
-"""Reads the scripts of jobs, each once and a few per round, since each is a question to slurmctld."""
+"""Reads the scripts of jobs, each once and a few per round, since each is a question to Slurm."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -15,14 +15,22 @@ from tocsin.core.stages import Stage
 from tocsin.store.scriptfiles import read_script, save_script
 from tocsin.watch import stages
 
-__all__ = ["MOST_SCRIPTS", "ScriptReader"]
+__all__ = ["GIVE_UP", "MOST_SCRIPTS", "MOST_UNREAD", "ScriptReader"]
 
 MOST_SCRIPTS = 50
 """Per round."""
 MOST_SECONDS = 1.0
 """Per round: a script takes 10 to 20 ms on an idle host, up to 100 ms on a busy one."""
+WAIT_SECONDS = 60
+"""For how long the verdicts on a job wait for its script, from when the job was first seen."""
+RETRY_SECONDS = 60
+"""Pause after an error before the scripts that verdicts did not wait for are tried again."""
+GIVE_UP = 86400
+"""Seconds after which a script that could not be read is no longer tried."""
+MOST_UNREAD = 10_000
+"""Jobs whose scripts are still to be read, at most."""
 
-_SUBMIT = stages.BITS[Stage.SUBMIT]
+_END = stages.BITS[Stage.END]
 
 
 class ScriptReader:
@@ -41,9 +49,25 @@ class ScriptReader:
         """Why the last requested script could not be read."""
         self.left = False
         """Whether jobs wait for the next round to read their scripts."""
+        self.late: dict[JobKey, str] = {}
+        """References of the scripts read after the verdict on the submission, until they are stored."""
         self._cluster = cluster
         self._seconds = seconds
-        self._tried: set[JobKey] = set()
+        self._read: dict[JobKey, str | None] = {}
+        """What Slurm answered: references, or None for a job without a script."""
+        self._since: dict[JobKey, int] = {}
+        """When each job that waits was first seen."""
+        self._unread: dict[JobKey, int] = {}
+        """Jobs judged without their script, which is still to be read; and since when."""
+        self._failures: dict[JobKey, int] = {}
+        """How often each could not be read."""
+        self._retry_at = 0
+
+    def read_later(self, jobs: Iterable[JobKey], now: int) -> None:
+        """Add jobs that were judged before their script was read."""
+        for key in jobs:
+            if len(self._unread) < MOST_UNREAD:
+                self._unread.setdefault(key, now)
 
     def add_to(
         self, frames: Sequence[pl.DataFrame], due: pl.DataFrame, now: int
@@ -55,55 +79,79 @@ class ScriptReader:
         new = due.filter(stages.with_stage(Stage.SUBMIT))["job"].implode()
         batch = pl.col("job").is_in(new) & pl.col("interactive").ne_missing(pl.lit(True))
         asked = pl.concat(frame.filter(batch) for frame in frames)
-        # First the jobs that can still be kept from starting.
-        asked = asked.sort(pl.col("state").ne_missing("PENDING"), "submit", maintain_order=True)
-        unread = {
+        wanted = {
             JobKey(*key): None
             for *key, script in asked.select(*KEY, "script").iter_rows()
             if not self.kept(script)
         }
-        found, waiting = self.fetch(unread)
-        if found:
-            names = {str(key): reference for key, reference in found.items()}
-            read = pl.col("job").replace_strict(names, default=pl.col("script"), return_dtype=pl.String)
-            frames = [frame.with_columns(read.alias("script")) for frame in frames]
-        # A job that has started, or would be late, is judged without a script; so is an array known only by its tasks.
-        patient = frames[0].filter(
-            pl.col("job").is_in([str(key) for key in waiting])
-            & (pl.col("state") == "PENDING")
-            & (pl.col("submit") + stages.LATE_SECONDS > now)
-        )["job"]
-        self.left = len(patient) > 0
-        held = pl.col("job").is_in(patient.implode())
-        due = due.with_columns(due=pl.when(held).then(pl.col("due") & ~_SUBMIT).otherwise("due"))
-        return frames, due.filter(pl.col("due") != 0)
+        self._unread = {key: since for key, since in self._unread.items() if now - since < GIVE_UP}
+        backlog = () if now < self._retry_at else self._unread.keys() - wanted.keys()
+        unread, failed = self._fetch(self._by_urgency([*wanted, *backlog], frames[0]))
+        if failed:
+            self._retry_at = now + RETRY_SECONDS
+        read = {key: found for key in (*wanted, *backlog) if (found := self._read.get(key)) is not None}
+        self.late = {key: read[key] for key in backlog if key in read}
+        if read:
+            names = {str(key): reference for key, reference in read.items()}
+            script = pl.col("job").replace_strict(names, default=pl.col("script"), return_dtype=pl.String)
+            frames = [frame.with_columns(script.alias("script")) for frame in frames]
+        unread &= wanted.keys()
+        waiting = set() if failed else self._patient(unread, frames[0], due, now)
+        self.left = bool(waiting)
+        self.read_later(unread - waiting, now)
+        return frames, due.filter(~pl.col("job").is_in([str(key) for key in waiting]))
 
-    def fetch(self, wanted: Iterable[JobKey]) -> tuple[dict[JobKey, str], set[JobKey]]:
-        """The references of the scripts that were read, and the jobs left for the next rounds.
+    def _by_urgency(self, jobs: Iterable[JobKey], queue: pl.DataFrame) -> list[JobKey]:
+        """First the jobs that can still be kept from starting, then those that run; of these, the oldest."""
+        alive = queue.filter(pl.col("outcome").is_null())
+        pending = alive["state"] == "PENDING"
+        rank = dict.fromkeys(alive.filter(~pending)["job_id"], 1) | dict.fromkeys(
+            alive.filter(pending)["job_id"], 0
+        )
+        return sorted(
+            jobs,
+            key=lambda key: (self._failures.get(key, 0), rank.get(key.job_id, 2), key.submit, key.job_id),
+        )
 
-        After an error, nothing more is read in this round, and no job waits.
+    def _patient(self, unread: set[JobKey], queue: pl.DataFrame, due: pl.DataFrame, now: int) -> set[JobKey]:
+        """The jobs whose verdicts wait: the queue shows them again, and they have not waited too long.
+
+        An array known only by its tasks does not wait, nor does a job whose end is reported: both are seen once.
         """
-        found: dict[JobKey, str] = {}
-        waiting: set[JobKey] = set()
-        deadline = self._seconds() + MOST_SECONDS
+        ended = due.filter((pl.col("due") & _END) != 0)["job"]
+        again = set(queue.filter(~pl.col("job").is_in(ended.implode()))["job"])
+        return {
+            key
+            for key in unread
+            if str(key) in again and now - self._since.setdefault(key, now) < WAIT_SECONDS
+        }
+
+    def _fetch(self, wanted: Iterable[JobKey]) -> tuple[set[JobKey], bool]:
+        """Read the scripts of these jobs in order; returns the jobs left for later, and whether one failed.
+
+        After an error, nothing more is read in this round.
+        """
+        unread: set[JobKey] = set()
+        asked, failed, deadline = 0, False, self._seconds() + MOST_SECONDS
         for key in wanted:
-            if key in self._tried:
+            if key in self._read:
                 continue
-            if len(found) >= self.most or (found and self._seconds() > deadline):
-                waiting.add(key)
+            if failed or asked >= self.most or (asked and self._seconds() > deadline):
+                unread.add(key)
                 continue
-            self._tried.add(key)
+            asked += 1
             try:
                 text = self._cluster.script(key)
             except NotFound:
-                continue
+                text = None
             except ClusterError as error:
-                self.problem = str(error)
-                return found, set()
+                self.problem, failed = str(error), True
+                self._failures[key] = self._failures.get(key, 0) + 1
+                unread.add(key)
+                continue
             self.problem = None
-            if text is not None:
-                found[key] = save_script(self.folder, text)
-        return found, waiting
+            self._read[key] = None if text is None else save_script(self.folder, text)
+        return unread, failed
 
     def read(self, reference: str) -> str | None:
         """The text of a stored script; None if it is no longer there."""
@@ -116,5 +164,10 @@ class ScriptReader:
         return reference is not None and (self.folder / reference).exists()
 
     def forget(self, present: set[JobKey]) -> None:
-        """Forget all jobs but these."""
-        self._tried &= present
+        """Forget all jobs but these and those whose scripts are still to be read; what was read is stored."""
+        self._unread = {key: since for key, since in self._unread.items() if key not in self._read}
+        self._read = {key: found for key, found in self._read.items() if key in present}
+        self._since = {key: since for key, since in self._since.items() if key in present}
+        self._failures = {
+            key: number for key, number in self._failures.items() if key in present or key in self._unread
+        }

@@ -1,7 +1,7 @@
 """One round of watching: read the cluster, store what is new, give the verdicts that are due."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -35,7 +35,7 @@ from tocsin.watch.observations import (
     with_outcomes,
     without_ends,
 )
-from tocsin.watch.script_reader import ScriptReader
+from tocsin.watch.script_reader import GIVE_UP, MOST_UNREAD, ScriptReader
 from tocsin.watch.unaccounted import Unaccounted
 
 __all__ = ["Round", "Watcher"]
@@ -92,12 +92,14 @@ class Watcher:
         causes: Callable[[pl.DataFrame], list[Cause | None]] | None = None,
         challengers: Challengers | None = None,
         stored: OnVerdicts | None = None,
+        by_script: Collection[str] = (),
         patience: float = inf,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         """`stored` is called during a round with each small batch of stored verdicts, and the current time.
 
-        `patience`: seconds for which a round waits for accounting; a later answer goes to a later round.
+        `by_script`: the detectors that need nothing but the script. `patience`: seconds for which a round waits for
+        accounting; a later answer goes to a later round.
         """
         self.cluster = cluster
         self.store = store
@@ -114,6 +116,7 @@ class Watcher:
             causes=causes,
             challengers=challengers,
             stored=stored,
+            by_script=by_script,
             seconds=seconds,
         )
         self._events = events or JobEvents(sinks or {})
@@ -192,6 +195,8 @@ class Watcher:
         self._progress = watching.begin(self.store, name, now)
         # Jobs that were alive when the last process stopped, and are not in the queue now, have ended meanwhile.
         self._living |= set(watching.living(self.store, name).select(key_text()).to_series())
+        if self.scripts is not None:
+            self.scripts.read_later(self._due_verdicts.without_script(name, now - GIVE_UP, MOST_UNREAD), now)
         since = max(self._progress.began, self._progress.reached - OVERLAP)
         return self._progress, watching.ended_since(self.store, name, since).with_columns(key_text()).select(
             _SEEN
@@ -249,6 +254,8 @@ class Watcher:
         self._queue_seen, self._ended_seen = queue_seen, ended_seen or self._ended_seen
         keys = [frame.select(KEY) for frame in fresh]
         verdicts = self._due_verdicts.give(due, keys, now, within=within)
+        if self.scripts is not None:
+            verdicts += self._due_verdicts.give_again(self.scripts.late, now)
         self._unaccounted.remove([*over["job"], *ended["job"], *lost["job"]])
         self._awaited = awaited.filter((self._due_verdicts.given(awaited) & _END) == 0)
         self._forget({*queue["job"], *self._ended_seen, *self._awaited["job"]})
