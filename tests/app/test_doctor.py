@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.app import doctor as doctor_module
+from tocsin.app import doctor_slurm
 from tocsin.app.app import App
 from tocsin.app.doctor import Finding, Status, doctor
 from tocsin.core.errors import StoreError
@@ -52,7 +52,7 @@ def test_a_slurmdbd_that_is_down_is_named_with_its_fix_and_hides_no_other_link(a
 def test_a_user_whose_rights_only_slurmdbd_knows_is_told_that_they_are_unknown(
     app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor_module, "user_name", lambda: "watcher")
+    monkeypatch.setattr(doctor_slurm, "user_name", lambda: "watcher")
     scripts = found(app)["scripts"]
     assert scripts.status is Status.NOTE
     assert "does not say whether user watcher may read them" in scripts.text

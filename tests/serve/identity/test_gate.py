@@ -26,6 +26,22 @@ def test_a_browser_without_a_session_sees_a_page(app: App) -> None:
     assert "tocsin login" in reply.text
 
 
+def test_pages_of_the_login_have_the_style_of_the_others_and_fit_a_narrow_screen(app: App) -> None:
+    html = {"Accept": "text/html"}
+    for path in ("/", "/login?code=x", "/nothing"):
+        page = ask(gated(app), path, headers=html).text
+        assert '<link rel="stylesheet" href="/static/tocsin.css">' in page
+        assert '<meta name="viewport" content="width=device-width' in page
+
+
+def test_an_address_with_nothing_is_a_page_for_a_browser_and_a_problem_for_a_program(app: App) -> None:
+    page = ask(gated(app), "/nothing", headers={"Accept": "text/html,*/*"})
+    assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert '<a href="/">' in page.text
+    document = ask(gated(app), "/nothing", headers={"Accept": "application/json"})
+    assert (document.status_code, document.headers["content-type"]) == (404, "application/problem+json")
+
+
 def test_health_needs_no_credential(app: App) -> None:
     assert ask(gated(app), "/healthz").json()["who"] is None
 

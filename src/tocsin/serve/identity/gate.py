@@ -9,7 +9,7 @@ from tocsin.serve.identity.asgi import App, Receive, Scope, Send, answer, proble
 from tocsin.serve.identity.authenticators import AMBIENT
 from tocsin.serve.identity.browser import check_host, check_origin
 from tocsin.serve.identity.identification import Identification
-from tocsin.serve.identity.pages import unknown_page
+from tocsin.serve.identity.pages import absent_page, unknown_page
 from tocsin.serve.identity.peer import peer_of
 from tocsin.serve.identity.rates import Buckets
 from tocsin.serve.identity.request import Request
@@ -18,6 +18,7 @@ from tocsin.serve.principal import Principal
 
 __all__ = ["Gate", "TooMany"]
 
+_HTML = "text/html; charset=utf-8"
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -76,6 +77,8 @@ class Gate:
                     "this address does not support this method; see /openapi.json",
                     [(b"allow", allowed)],
                 )
+            elif _is_browser(scope):
+                await answer(send, 404, absent_page(), _HTML)
             else:
                 await problem(
                     send, 404, "there is nothing at this address; see /openapi.json", kind="not-found"
@@ -83,9 +86,8 @@ class Gate:
 
     async def _unknown(self, scope: Scope, send: Send, error: Unauthenticated) -> None:
         """A page for browsers, a problem document for everybody else."""
-        wanted = next((value for name, value in scope["headers"] if name == b"accept"), b"")
-        if scope["method"] == "GET" and b"text/html" in wanted:
-            await answer(send, 401, unknown_page(str(error), oidc=self._oidc), "text/html; charset=utf-8")
+        if _is_browser(scope):
+            await answer(send, 401, unknown_page(str(error), oidc=self._oidc), _HTML)
         else:
             await refuse(send, error, [(b"www-authenticate", b'Bearer realm="tocsin"')])
 
@@ -111,3 +113,9 @@ class Gate:
     def _count(self, key: str) -> None:
         if wait := self._buckets.take(key):
             raise TooMany(wait)
+
+
+def _is_browser(scope: Scope) -> bool:
+    """Whether a page is wanted, and not a problem document."""
+    wanted = next((value for name, value in scope["headers"] if name == b"accept"), b"")
+    return bool(scope["method"] == "GET" and b"text/html" in wanted)

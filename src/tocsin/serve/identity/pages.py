@@ -1,13 +1,18 @@
-"""The few pages of the identity package: plain HTML, without scripts or styles."""
+"""The few pages of the identity package: plain HTML without scripts, in the style of the other pages."""
 
 from html import escape
 
-__all__ = ["confirm_page", "entered_page", "unknown_page"]
+__all__ = ["absent_page", "confirm_page", "entered_page", "unknown_page"]
+
+_HEAD = (
+    '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    '<link rel="stylesheet" href="/static/tocsin.css">'
+)
 
 
 def _page(title: str, body: str, head: str = "") -> bytes:
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>{head}</head>'
+        f'<!doctype html><html lang="en"><head>{_HEAD}<title>{escape(title)}</title>{head}</head>'
         f"<body><h1>{escape(title)}</h1>{body}</body></html>"
     ).encode()
 
@@ -32,3 +37,7 @@ def unknown_page(reason: str, *, oidc: bool) -> bytes:
     link = '<p><a href="/login/oidc">Log in</a></p>' if oidc else ""
     how = "<p>On a login node, run <code>tocsin login</code> and open the address that it prints.</p>"
     return _page("Please log in", f"<p>{escape(reason)}</p>{link}{how}")
+
+
+def absent_page() -> bytes:
+    return _page("Not found", '<p>There is nothing at this address. <a href="/">Start page</a></p>')

@@ -1,0 +1,53 @@
+"""The start page in a real browser: everything is on the screen, however narrow it is."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.kits.service import Served
+from tocsin.serve.routes.pages import FOLDER
+
+MEASURE = """<script>
+const rows = [...document.querySelectorAll("tbody tr")].map(row => row.getBoundingClientRect().height);
+const right = [...document.querySelectorAll("td")].map(cell => cell.getBoundingClientRect().right);
+document.title = `rows ${Math.max(...rows)} right ${Math.max(...right)} wide ${innerWidth}`;
+</script>"""
+FLAGS = (
+    "--no-sandbox",
+    "--headless",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+LONG = (
+    "the job is likely to fail (risk 90%); requests 4G of memory per node, but is expected to use 8131M; 8 of the last 9 "
+    "jobs of this user with the same name and request ran out of memory"
+)
+
+
+@pytest.mark.parametrize("width", [500, 700, 1280])
+def test_findings_are_on_the_screen_and_rows_are_low(served: Served, tmp_path: Path, width: int) -> None:
+    browser = shutil.which("chromium")
+    if browser is None:
+        pytest.skip("chromium is not installed; the page is not measured")
+    page = served.client().get("/").text
+    page = re.sub(r'(<td class="text">)[^<]*', rf"\g<1>{LONG}", page).replace(
+        "/static/tocsin.css", "tocsin.css"
+    )
+    (tmp_path / "page.html").write_text(page.replace("</body>", f"{MEASURE}</body>"))
+    shutil.copy(FOLDER / "static" / "tocsin.css", tmp_path)
+    profile = tmp_path / "profile"
+    shown = subprocess.run(
+        [browser, *FLAGS, f"--user-data-dir={profile}", f"--window-size={width},900", "--dump-dom",
+         f"file://{tmp_path}/page.html"],
+        capture_output=True, text=True, timeout=120, check=True,
+    ).stdout  # fmt: skip
+    found = re.search(r"<title>rows ([\d.]+) right ([\d.]+) wide (\d+)</title>", shown)
+    assert found, shown[:500]
+    assert int(found[3]) == width
+    assert float(found[2]) <= width
+    assert float(found[1]) < 200
