@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import unavailable
 from tests.kits.service import Served
+from tests.services import missing
 from tocsin.serve.routes.pages import FOLDER
 
 MEASURE = """<script>
@@ -31,9 +33,8 @@ LONG = (
 
 @pytest.mark.parametrize("width", [500, 700, 1280])
 def test_findings_are_on_the_screen_and_rows_are_low(served: Served, tmp_path: Path, width: int) -> None:
-    browser = shutil.which("chromium")
-    if browser is None:
-        pytest.skip("chromium is not installed; the page is not measured")
+    if sentence := missing("chromium"):
+        unavailable(sentence)
     page = served.client().get("/").text
     page = re.sub(r'(<td class="text">)[^<]*', rf"\g<1>{LONG}", page).replace(
         "/static/tocsin.css", "tocsin.css"
@@ -42,7 +43,7 @@ def test_findings_are_on_the_screen_and_rows_are_low(served: Served, tmp_path: P
     shutil.copy(FOLDER / "static" / "tocsin.css", tmp_path)
     profile = tmp_path / "profile"
     shown = subprocess.run(
-        [browser, *FLAGS, f"--user-data-dir={profile}", f"--window-size={width},900", "--dump-dom",
+        ["chromium", *FLAGS, f"--user-data-dir={profile}", f"--window-size={width},900", "--dump-dom",
          f"file://{tmp_path}/page.html"],
         capture_output=True, text=True, timeout=120, check=True,
     ).stdout  # fmt: skip

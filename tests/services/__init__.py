@@ -50,6 +50,7 @@ SERVICES = {
     ),
     "prometheus": Service(title="Prometheus", programs={"prometheus": "prometheus"}, plugins={}),
     "mosquitto": Service(title="mosquitto", programs={"mosquitto": "mosquitto"}, plugins={}),
+    "chromium": Service(title="Chromium", programs={"chromium": "chromium"}, plugins={}),
     "systemd": Service(
         title="systemd's tools",
         programs=dict.fromkeys(("systemd-analyze", "systemd-sysusers", "systemd-tmpfiles"), "systemd"),
