@@ -6,9 +6,11 @@ import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import hypothesis
+import polars
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
@@ -61,17 +63,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def no_swallowed_warnings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Fail on warnings of polars' compiled part, too: it prints the exception that `filterwarnings = error` raises."""
     raised: list[str] = []
-    warn = warnings.warn
 
-    def warn_and_note(*arguments: Any, **more: Any) -> None:
+    def warn(*arguments: Any, **more: Any) -> None:
         try:
-            warn(*arguments, **more)
+            warnings.warn(*arguments, **more)
         except Warning as warning:
             if sys._getframe(1).f_code.co_name == "_polars_warn":
                 raised.append(str(warning))
             raise
 
-    monkeypatch.setattr(warnings, "warn", warn_and_note)
+    # Only as polars sees it: a frame more would mislead filters that go by the module of the caller.
+    monkeypatch.setattr(polars._warnings, "warnings", SimpleNamespace(warn=warn))
     yield
     assert not raised, raised
 
