@@ -79,7 +79,7 @@ def test_progress_is_reported_to_its_end() -> None:
 def test_what_cannot_be_learned_from_is_refused() -> None:
     with pytest.raises(ModelError, match="3 windows are too few"):
         train(normal(1)[:3])
-    with pytest.raises(ModelError, match='no architecture "tree" is known'):
+    with pytest.raises(ModelError, match='unknown architecture "tree"'):
         train(normal(1), architecture="tree")
     with pytest.raises(ModelError, match="validation windows must have the length"):
         train(normal(1), validation=windows(1, length=30))
