@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from tocsin.app.actions import Acting, mode_text
 from tocsin.app.app import App
@@ -51,6 +51,17 @@ class Followed:
     """Why its answers may be misread."""
     overdue: Callable[[], float] = lambda: 0.0
     """Seconds for which it has not answered, beyond the usual time."""
+
+    @classmethod
+    def of(cls, source: Source, ledger: "Ledger") -> Self:
+        return cls(
+            source.name,
+            ledger,
+            source.reading,
+            live=source.live,
+            concerns=source.concerns,
+            overdue=source.overdue,
+        )
 
 
 class Observer:
@@ -142,16 +153,7 @@ def follow(
             finished=finished,
             waiting=waiting,
         )
-        observer.began(
-            Followed(
-                source.name,
-                ledger,
-                source.reading,
-                live=source.live,
-                concerns=source.concerns,
-                overdue=source.overdue,
-            )
-        )
+        observer.began(Followed.of(source, ledger))
         app.notify(f"watching {source.name}; {mode_text(app)}")
         # there is nothing to learn from simulated jobs or from a single pass
         loop.run(source.clock, stop, interval=source.interval, once=once, retrain=not demo and not once)

@@ -48,7 +48,7 @@ def allow(context: click.Context) -> None:
 @click.option("-u", "--user", metavar="USER", help="Allow this user.")
 @click.option("-A", "--account", metavar="ACCOUNT", help="Allow this account.")
 @click.option("-g", "--group", metavar="GROUP", help="Allow this group.")
-@click.option("--from", "since", metavar="TIME", help="For jobs submitted from TIME on [default: all].")
+@click.option("--from", "since", metavar="TIME", help="For jobs submitted from TIME on [default: now].")
 @click.option(
     "--until", metavar="TIME", help="For jobs submitted before TIME; a day is included [default: no end]."
 )
