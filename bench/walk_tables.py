@@ -6,15 +6,10 @@ from typing import Any
 __all__ = ["walk_section"]
 
 TRIED = (
-    "What else was tried for the weight, on the scores of such walks (of SDSC-BLUE, its first ten months), with only what was "
-    "known at each instant: choosing it every day instead of at each training raises the AUC by 0.001 on average and brings the "
-    "largest loss from 0.027 to 0.011, but the same two months stay behind, MIT Supercloud and DOST-COARE lose a little, and "
-    "with another seed METACENTRUM's June stays 0.05 behind. Other constants, chosen on the other logs, are not better than "
-    "the present ones, and a weight by log loss with forgetting (Hedge) is worse: 3 of 25 months behind, without SDSC-BLUE, "
-    "instead of 1. The seed of "
-    "the training matters more than any of these rules."
+    "Other rules for the weight were tried on the scores of such walks, with only what was known at each instant: choosing it "
+    "every day instead of at each training, other constants, and log loss with forgetting (Hedge). None was better on all "
+    "logs, and the seed of the training matters more than any of them."
 )
-"""Simulated once, not measured again by each run."""
 
 
 def walk_section(result: dict[str, Any]) -> Iterator[str]:
