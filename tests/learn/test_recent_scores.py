@@ -1,12 +1,13 @@
 """What models in use gave to the jobs since their training: each job once, before its outcome was known."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import polars as pl
 import pytest
+from numpy.typing import NDArray
 
 from tests.learn.conftest import DETECTOR, QUICK, request_for
 from tocsin.core.outcomes import Target
@@ -95,10 +96,10 @@ def test_models_in_use_hand_their_scores_on_in_a_walk(
     assert own[0][1].recent is None, "nothing was in use before the first model"
 
 
-def test_a_contest_does_not_know_the_scores_that_reach_into_its_days(
+def test_a_contest_weighs_the_challenger_by_what_was_known_before_its_days(
     check_data: CheckData, labelled: pl.DataFrame, model: FittedFailure, tmp_path: Path
 ) -> None:
-    folders = {name: tmp_path / name for name in ("champion", "challenger", "misled")}
+    folders = {name: tmp_path / name for name in ("champion", "challenger")}
     for folder in folders.values():
         folder.mkdir()
     model.save(folders["champion"])
@@ -121,11 +122,25 @@ def test_a_contest_does_not_know_the_scores_that_reach_into_its_days(
     challenger = DETECTOR.load(folders["challenger"])
     assert challenger.recent is not None
     assert challenger.recent.known_until == labelled["known_at"].max()
-    right = np.tile(np.clip(challenger.recent.failed, 0.1, 0.9), 20)
-    many = (np.tile(getattr(challenger.recent, name), 20) for name in ("failed", "submit", "known_at"))
-    misled = challenger.weighed_by(RecentScores(1 - right, right, *many))
-    assert misled.calibrated.own_weight != challenger.weighed_by(None).calibrated.own_weight
-    misled.save(folders["misled"])
-    rows = np.ones(match.back.held.height)
-    figures = [match.compare(folders["champion"], folders[name])(rows) for name in ("challenger", "misled")]
-    assert figures[0] == figures[1]
+    cut = match.back.cut
+
+    def misled(rows: NDArray[np.bool_]) -> FittedFailure:
+        """The challenger, with scores at these rows that speak for other clusters' experience."""
+        recent = challenger.recent
+        assert recent is not None
+        wrong = np.clip(1 - recent.failed, 0.1, 0.9)
+        own, others = (np.where(rows, p, q) for p, q in ((wrong, recent.own), (1 - wrong, recent.others)))
+        changed = RecentScores(own, others, recent.failed, recent.submit, recent.known_at)
+        many = (np.tile(getattr(changed, each.name), 20) for each in fields(RecentScores))
+        return challenger.weighed_by(RecentScores(*many))
+
+    def figure(model: FittedFailure, name: str) -> float:
+        (tmp_path / name).mkdir()
+        model.save(tmp_path / name)
+        return match.compare(folders["champion"], tmp_path / name)(np.ones(match.back.held.height))[1]
+
+    late = challenger.recent.known_at > cut
+    assert 0 < late.sum() < len(late)
+    nowhere = figure(misled(np.zeros_like(late)), "nowhere")
+    assert figure(misled(late), "late") == nowhere, "a contest must not know how its own days ended"
+    assert figure(misled(~late), "earlier") != nowhere, "the champion is weighed by earlier scores, too"

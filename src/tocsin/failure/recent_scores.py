@@ -49,6 +49,13 @@ class RecentScores:
         rows = rows[self.known_at[rows] > self.known_until - WEEKS * _WEEK]
         return RecentScores(*(getattr(self, name)[rows] for name in _COLUMNS))
 
+    def known_by(self, instant: int) -> "RecentScores | None":
+        """Those of outcomes that were known by then; None if there are none."""
+        rows = self.known_at <= instant
+        if not rows.any():
+            return None
+        return RecentScores(*(getattr(self, name)[rows] for name in _COLUMNS))
+
     def weeks(self) -> Iterator[tuple[Floats, Floats, Floats]]:
         """Own scores, others' scores and outcomes of each of the last weeks, the last one first."""
         age = (self.known_until - self.submit) // _WEEK

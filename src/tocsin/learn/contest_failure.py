@@ -27,7 +27,7 @@ from tocsin.learn.contest import Champion, Night, Trained
 from tocsin.learn.feedback import with_answers
 from tocsin.learn.held_back import FIGURE, HeldBack, counted, hold_back, measure_both
 from tocsin.learn.live_figures import Live
-from tocsin.learn.recent_scores import recent_scores
+from tocsin.learn.recent_scores import recent_scores, weighed_at
 from tocsin.learn.train_failure import SHORTEST
 from tocsin.models.drift import Drift, stability
 from tocsin.store.jobs import Filter, load
@@ -129,7 +129,8 @@ class FailureMatch:
 
     def compare(self, champion: Path, challenger: Path) -> Measure:
         detector = FailureDetector(threads=self.night.threads)
-        new = detector.load(challenger).weighed_by(None)  # its recent scores include the held-back days
+        new = detector.load(challenger)
+        new = weighed_at(new, new.recent, self.back.cut)
         one, other = (self._probabilities(model) for model in (detector.load(champion), new))
         return measure_both(self.back.held, one, other)
 

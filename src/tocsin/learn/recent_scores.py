@@ -9,7 +9,7 @@ from tocsin.failure.labels import failed
 from tocsin.failure.recent_scores import RecentScores
 from tocsin.judge.answers import as_known
 
-__all__ = ["recent_scores"]
+__all__ = ["recent_scores", "weighed_at"]
 
 
 def recent_scores(champion: FittedFailure, labelled: pl.DataFrame, known: Known) -> RecentScores | None:
@@ -37,3 +37,9 @@ def recent_scores(champion: FittedFailure, labelled: pl.DataFrame, known: Known)
         known_at=jobs["known_at"].to_numpy(),
     )
     return (found if earlier is None else earlier.followed_by(found)).latest()
+
+
+def weighed_at(model: FittedFailure, recent: RecentScores | None, cut: int) -> FittedFailure:
+    """The model as it would be used from the cut on: on held-back days, the challenger is weighed like the champion,
+    by scores of outcomes that were known before them."""
+    return model.weighed_by(None if recent is None else recent.known_by(cut))

@@ -19,7 +19,7 @@ from tocsin.history.cached import CachedKnown
 from tocsin.judge.answers import as_known
 from tocsin.learn.alarms import MODEL, SHORTAGES, Alarms, Rules, failure_alarms
 from tocsin.learn.held_back import compete, counted, hold_back
-from tocsin.learn.recent_scores import recent_scores
+from tocsin.learn.recent_scores import recent_scores, weighed_at
 from tocsin.models.promise import Range
 from tocsin.models.splits import DAY, NEVER, Step, walk
 
@@ -174,10 +174,12 @@ class Walk:
         challenger = training.fit(back.past.filter(pl.col("submit") >= since))
         visible = as_known(back.held, self.request.stage)
         history = history_features(visible, self.known, stage=self.request.stage)
-        result = compete(back, *(each.probabilities(visible, history) for each in (champion, challenger)))
+        recent = recent_scores(champion, labelled, self.known)
+        both = champion, weighed_at(challenger, recent, back.cut)
+        result = compete(back, *(each.probabilities(visible, history) for each in both))
         if not result.promotes:
             return champion, result.why
-        return challenger.weighed_by(recent_scores(champion, labelled, self.known)), None
+        return challenger.weighed_by(recent), None
 
     def _predicted(self, step: Step, fitted: FittedFailure) -> StepResult:
         jobs, stage = self.jobs[step.test], self.request.stage
