@@ -299,3 +299,22 @@ def test_a_certain_statement_wins_over_a_weaker_one_on_its_line_unless_something
 )  # fmt: skip
 def test_a_count_of_failures_is_no_last_word(text: str) -> None:
     assert cause(text) is None
+
+
+def test_a_closing_line_does_not_undo_the_exception_above_it() -> None:
+    assert (
+        cause(f"{STACK}RuntimeError: 6 errors reached\nINFO:launcher:launcher finished\n")
+        == "python_exception"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("zip I/O error: No space left on device\n", "disk"),
+        ("I/O error on device sdb\n", "node"),
+        ("Message id 7 from task 3 (10.0.0.1) to task 2 (10.0.0.2) timed out.\n", "mpi"),
+    ],
+)
+def test_the_more_specific_of_two_statements_on_a_line_counts(text: str, kind: str) -> None:
+    assert cause(text) == kind

@@ -84,7 +84,7 @@ def find_matches(
     tail = body.start_of(max(near, over + 1))
     very_end = max(tail, body.start_of(last[-VERY_END])) if len(last) >= VERY_END else tail
     found: dict[tuple[int, str], Match] = {}
-    for match in (*_by_numbers(body, tail, catalogue), *_by_traceback(body, tail, catalogue)):
+    for match in (*_by_numbers(body, tail, catalogue), *_by_traceback(body, body.start_of(near), catalogue)):
         found.setdefault((match.line, match.rule.kind), match)
     # Those near the end take little time and are never skipped.
     for start, rules_there in (
