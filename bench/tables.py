@@ -71,11 +71,15 @@ def _causes(result: Results) -> Iterator[str]:
             f"| {now['harmless']} | {now['false']} | {contact} | {by_group} |"
         )
     yield ""
-    for label, whole in (
+    contacts = [
         ("over all sets", result["at_first_contact"]),
         ("from `twenty_first` on", result["latest_at_first_contact"]),
         (f"on {', '.join(f'`{name}`' for name in result['held_out_sets'])}", result["held_out"]),
-    ):
+    ]
+    if "last_met" in result:
+        together = " and ".join(f"`{name}`" for name in result["last_met_sets"])
+        contacts.append((f"on {together}, which were met as one set", result["last_met"]))
+    for label, whole in contacts:
         grouped = whole["by_group"]
         yield (
             f"At first contact {label}: {whole['right_share']:.1%} of {whole['failures']:,} right, {whole['wrong_share']:.1%} "

@@ -269,3 +269,52 @@ def test_what_a_line_is_about_decides_where_its_statement_is_unspecific(text: st
 )  # fmt: skip
 def test_a_pattern_means_no_more_than_it_says(text: str, kind: str | None) -> None:
     assert cause(text) == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Error, fewer reads in -1 than in -2\nterminate called after throwing an instance of 'int'\n", "program_error"),
+        ("terminate called after throwing an instance of 'int'\nError: the batch system removed 3 files\n", "abort"),
+        ("loading mesh\nterminate called after throwing an instance of 'int'\n", "abort"),
+        ("The box does not match the cutoff\nsolver: solve.c:4: main: Assertion `a > 0' failed.\n", "program_error"),
+    ],
+)  # fmt: skip
+def test_what_a_program_reports_above_its_abort_is_the_reason(text: str, kind: str) -> None:
+    assert cause(text) == kind
+
+
+def test_a_certain_statement_wins_over_a_weaker_one_on_its_line_unless_something_ran_out() -> None:
+    offline = "requests.exceptions.ConnectionError: hub: Max retries exceeded, and we cannot find the file"
+    assert cause(offline) == "network"
+    assert cause("error while loading shared libraries: libx.so: Cannot allocate memory\n") == "memory"
+    assert (
+        cause("ERROR on proc 0: Cannot open input script in.x: No such file or directory\n") == "missing_file"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["100% passed, 0 tests failed out of 2\n", "Hosts failed      : 1\n", "task 3 of 9, failed: 1, retries: 2\n"],
+)  # fmt: skip
+def test_a_count_of_failures_is_no_last_word(text: str) -> None:
+    assert cause(text) is None
+
+
+def test_a_closing_line_does_not_undo_the_exception_above_it() -> None:
+    assert (
+        cause(f"{STACK}RuntimeError: 6 errors reached\nINFO:launcher:launcher finished\n")
+        == "python_exception"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("zip I/O error: No space left on device\n", "disk"),
+        ("I/O error on device sdb\n", "node"),
+        ("Message id 7 from task 3 (10.0.0.1) to task 2 (10.0.0.2) timed out.\n", "mpi"),
+    ],
+)
+def test_the_more_specific_of_two_statements_on_a_line_counts(text: str, kind: str) -> None:
+    assert cause(text) == kind

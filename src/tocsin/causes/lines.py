@@ -48,7 +48,9 @@ _SEVERE = re.compile(r"\W{0,3}(?:error|fatal|critical|severe)\b\W")
 _MILD = re.compile(r"\[?[diw]\d{4} \d\d:|\[[diw] |[\d:. -]{8,40}: [diw] ")
 """How Google's, PyTorch's and TensorFlow's logs write a level below an error: by its first letter."""
 _RAISED = re.compile(r"[a-z_][\w.]{2,120}(?:: |$)", re.ASCII)
-_CLOSING = re.compile(r"\b(?:complete|completed|done|finished|ready|saved|written)\W{0,3}$")
+_CLOSING = re.compile(
+    r"\b(?:complete|completed|done|finished|ok|passed|ready|saved|succeeded|written)\W{0,3}$"
+)
 _DENIED = re.compile(r"\b(?:abort\w*|abnormally|cannot|error|exit\w*|fail\w*|no|not|unable)\b|n't\b")
 _FEWEST_WORDS = 2
 _ERROR = re.compile(r"error|exception|\bfail")

@@ -46,6 +46,9 @@ _LONGEST_STACK = 400
 _MOST_TRACEBACKS = 10
 _EXCEPTION = "python_exception"
 _GENERAL = "program_error"
+_ABORT = "abort"
+_REPORTED = (_GENERAL, _EXCEPTION, "bad_input")
+"""Kinds of an error that the program reports in its own words: another kind on the same line says more."""
 _TRACEBACK = "traceback (most recent call last)"
 _LEVELS = frozenset({"debug", "info", "warn", "warning"})
 _WARNED = "warning:"
@@ -81,7 +84,7 @@ def find_matches(
     tail = body.start_of(max(near, over + 1))
     very_end = max(tail, body.start_of(last[-VERY_END])) if len(last) >= VERY_END else tail
     found: dict[tuple[int, str], Match] = {}
-    for match in (*_by_numbers(body, tail, catalogue), *_by_traceback(body, tail, catalogue)):
+    for match in (*_by_numbers(body, tail, catalogue), *_by_traceback(body, body.start_of(near), catalogue)):
         found.setdefault((match.line, match.rule.kind), match)
     # Those near the end take little time and are never skipped.
     for start, rules_there in (
@@ -99,6 +102,7 @@ def find_matches(
     for match in _before_the_end(body, list(found.values()), last, catalogue):
         found.setdefault((match.line, match.rule.kind), match)
     named = {match.line for match in found.values() if match.rule.kind != _GENERAL}
+    sure = {match.line for match in found.values() if match.rule.certain and match.rule.kind not in _REPORTED}
     handled = _handled(body, tail, last, catalogue)
     return [
         match
@@ -106,6 +110,7 @@ def find_matches(
         if (match.rule.certain or match.line not in handled)
         and (match.rule.rank < EXHAUSTED or match.line >= earliest)
         and (match.rule.kind != _GENERAL or match.rule.certain or match.line not in named)
+        and (match.rule.certain or match.rule.rank < EXHAUSTED or match.line not in sure)
     ]
 
 
@@ -118,6 +123,8 @@ def root_cause(matches: Sequence[Match]) -> Match | None:
         m for m in matches if m.line >= last - TOGETHER or (m.rule.certain and m.rule.rank < EXHAUSTED)
     ]
     root = min(together, key=lambda m: (m.rule.rank, -m.line))
+    if root.rule.kind == _ABORT:
+        return _stated(together) or root
     if not CRASHED <= root.rule.rank < CONSEQUENCE:
         return root
     # Of several ways to end, the first made the others happen.
@@ -129,6 +136,15 @@ def root_cause(matches: Sequence[Match]) -> Match | None:
         first = min(close, key=lambda m: (m.line, m.rule.rank), default=first)
     same = [m for m in ends if m.rule.kind == first.rule.kind]
     return min(same, key=lambda m: (m.rule.rank, -m.line))
+
+
+def _stated(matches: Sequence[Match]) -> Match | None:
+    """What the program itself reports above its abort: it stopped itself for this reason, whatever that is."""
+    aborted = min(match.line for match in matches if match.rule.kind == _ABORT)
+    above = [
+        m for m in matches if m.rule.kind in _REPORTED and m.rule.rank < CONSEQUENCE and m.line < aborted
+    ]
+    return min(above, key=lambda m: (m.rule.rank, -m.line), default=None)
 
 
 def _by_patterns(body: Text, key: str, rules: list[Rule], tail: int, catalogue: Catalogue) -> Iterator[Match]:
@@ -161,7 +177,7 @@ def _before_the_end(
     body: Text, matches: list[Match], last: list[int], catalogue: Catalogue
 ) -> Iterator[Match]:
     """The program's last words above the first line that only reports its end, such as a launcher's."""
-    reports = [match.line for match in matches if match.rule.rank >= CONSEQUENCE]
+    reports = [match.line for match in matches if match.rule.rank >= CONSEQUENCE or match.rule.kind == _ABORT]
     if not reports or len(reports) < len(matches):
         return  # something else is more specific
     first = min(reports)
