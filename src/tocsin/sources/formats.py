@@ -72,7 +72,8 @@ def open_log(
     if not (columns or delimiter):
         if first.lstrip().startswith(b"{"):
             return SacctJsonFile(source, cluster=cluster)
-        if first.lstrip().startswith(b";") or _numbers(first) >= _SWF_COLUMNS:
+        delimiter = header_delimiter(first.decode("utf-8", "replace"))
+        if not delimiter and (first.lstrip().startswith(b";") or _numbers(first) >= _SWF_COLUMNS):
             return SwfFile(source, cluster=cluster)
         for pattern, parser in _LOGS:
             if pattern.match(first):
@@ -83,7 +84,6 @@ def open_log(
         for pattern, what, instead in _NOT_JOBS:
             if pattern.match(first):
                 raise SourceError(f"{path} {what}; {instead}")
-        delimiter = header_delimiter(first.decode("utf-8", "replace"))
         if first and not delimiter and b"|" not in first and not _ruled(lines):
             name = _fitting_mapping(path, first)
             table = TableFile(source, name, cluster=cluster, zone=table_zone)
