@@ -7,6 +7,8 @@ from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tocsin.core.errors import SourceError
 from tocsin.core.intake import JobSource
@@ -248,3 +250,33 @@ def test_a_wrong_origin_or_number_is_refused(tmp_path: Path, line: str, reason: 
     (tmp_path / "m.toml").write_text(f'[fields]\njob_id = "id"\n{line}\n')
     with pytest.raises(SourceError, match=reason):
         read_mapping(tmp_path / "m.toml")
+
+
+VALUES = st.sampled_from(
+    ["1", "7.5", "-3", "1704067200", "2024-01-01 00:00:00", "01/02/2024 00:00", "1-00:00:00", "COMPLETED", "", "NaN", "n[1-3]", "é"]
+)  # fmt: skip
+NAMES = st.sampled_from(
+    ["job_id", "id", "submit_time", "Submit", "start", "end_time", "state", "exit_code", "nodes", "queue", "walltime", "mem", "user", "x"]
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.lists(NAMES, min_size=1, max_size=8), st.integers(0, 5), st.sampled_from(",;\t|"))
+def test_any_table_is_read_with_totals_that_add_up_or_refused(
+    tmp_path_factory: pytest.TempPathFactory,
+    data: st.DataObject,
+    names: list[str],
+    height: int,
+    separator: str,
+) -> None:
+    rows = [data.draw(st.lists(VALUES, min_size=len(names), max_size=len(names))) for _ in range(height)]
+    path = tmp_path_factory.mktemp("any") / "jobs.csv"
+    path.write_text("".join(separator.join(row) + "\n" for row in [names, *rows]))
+    try:
+        source = open_log(str(path))
+        batches = list(source.batches())
+    except SourceError as error:
+        assert "; " in str(error) or ", " in str(error), "it has a next step"
+        return
+    read = sum(batch.read for batch in batches)
+    assert read == sum(batch.jobs.height for batch in batches) + source.rejects.total

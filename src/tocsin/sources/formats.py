@@ -25,7 +25,7 @@ from tocsin.sources.sacct_json import SacctJsonFile
 from tocsin.sources.sacct_text import header_delimiter
 from tocsin.sources.swf import SwfFile
 from tocsin.sources.table import TableFile
-from tocsin.sources.table_guess import SEPARATORS, guess_mapping, has_known_columns, suits_sacct
+from tocsin.sources.table_guess import SEPARATORS, guess_mapping, has_known_columns, suits_sacct, wanted
 
 __all__ = ["open_log"]
 
@@ -171,16 +171,18 @@ def _csv_sample(lines: list[bytes], columns: Sequence[str], separator: str) -> d
     """The first rows of CSV."""
     texts = (line.decode("utf-8", "replace") for line in lines)
     rows = [row for text in islice(texts, _SAMPLE) if len(row := cells(text, separator)) == len(columns)]
-    return {name: pl.Series([row[columns.index(name)] for row in rows], dtype=pl.String) for name in columns}
+    places = {name: columns.index(name) for name in wanted(columns)}
+    return {name: pl.Series([row[place] for row in rows], dtype=pl.String) for name, place in places.items()}
 
 
 def _parquet_sample(path: str, columns: Sequence[str]) -> dict[str, pl.Series]:
-    try_to_read(Path(path))
+    names = wanted(columns)
+    try_to_read(Path(path), names)
     try:
-        frame = pl.scan_parquet(Path(path), glob=False).head(_SAMPLE).collect()
+        frame = pl.scan_parquet(Path(path), glob=False).select(names).head(_SAMPLE).collect()
     except UNREADABLE as error:
         raise SourceError(f"{path} cannot be read as Parquet: {error}") from None
-    return {name: frame[name] for name in columns}
+    return {name: frame[name] for name in names}
 
 
 def _unknown(path: str, head: bytes, first: bytes) -> SourceError:

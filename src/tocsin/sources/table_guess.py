@@ -14,7 +14,7 @@ from tocsin.sources.common_states import common_state
 from tocsin.sources.known_columns import FIELD_ORDER, candidates, have_one_rank, name_and_unit
 from tocsin.sources.mapping import ColumnRule, TableMapping
 
-__all__ = ["SEPARATORS", "TableGuess", "guess_mapping", "has_known_columns", "suits_sacct"]
+__all__ = ["SEPARATORS", "TableGuess", "guess_mapping", "has_known_columns", "suits_sacct", "wanted"]
 
 SEPARATORS = (",", ";", "\t", "|")
 _NULL = (
@@ -74,6 +74,11 @@ def has_known_columns(columns: Sequence[str]) -> bool:
     return len(candidates(columns)) > 2
 
 
+def wanted(columns: Sequence[str]) -> list[str]:
+    """The columns whose first values decide how a table is read."""
+    return list(dict.fromkeys(column for several in candidates(columns).values() for column in several))
+
+
 def suits_sacct(columns: Sequence[str], sample: Mapping[str, pl.Series]) -> bool:
     """Whether columns with sacct's names are sacct's own: its times are ISO 8601 text or numbers, in the column Submit."""
     submit = next((column for column in columns if column.lower() == "submit"), None)
@@ -86,7 +91,7 @@ def suits_sacct(columns: Sequence[str], sample: Mapping[str, pl.Series]) -> bool
 def guess_mapping(
     columns: Sequence[str], sample: Mapping[str, pl.Series], *, file: str, separator: str = ","
 ) -> TableGuess:
-    """The mapping of these columns; `sample` has their first values."""
+    """The mapping of these columns; `sample` has the first values of those that are `wanted`."""
     return _Guess(columns, sample, file).made(separator)
 
 
