@@ -1,7 +1,7 @@
 """A table without a mapping is read by the names of its columns, and refused where they have two readings."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -280,3 +280,48 @@ def test_any_table_is_read_with_totals_that_add_up_or_refused(
         return
     read = sum(batch.read for batch in batches)
     assert read == sum(batch.jobs.height for batch in batches) + source.rejects.total
+
+
+def test_a_state_without_a_value_at_first_is_a_word(tmp_path: Path) -> None:
+    [job] = jobs_of(opened(tmp_path, f"{HEAD}\n{ROW.replace('COMPLETED', '')}\n"))
+    assert "state" not in job
+    source = opened(
+        tmp_path, f"{HEAD}\n" + f"{ROW.replace('COMPLETED', '')}\n" * 1000 + ROW.replace("7,", "8,", 1)
+    )
+    assert pl.concat([batch.jobs for batch in source.batches()])["state"].to_list() == [None, "COMPLETED"]
+
+
+def test_columns_of_parquet_that_hold_no_plain_values_are_passed_over(tmp_path: Path) -> None:
+    pl.DataFrame(
+        {
+            "job_id": [1],
+            "submit_time": [date(2024, 1, 1)],
+            "user": [b"ann"],
+            "state": ["FAILED"],
+            "nodes": [["n1", "n2"]],
+            "time_limit": [timedelta(hours=1)],
+            "num_nodes": [True],
+            "account": [{"name": "x"}],
+        }
+    ).write_parquet(tmp_path / "p.parquet")
+    [job] = jobs_of(open_log(str(tmp_path / "p.parquet")))
+    assert (job["submit"], job["outcome"]) == (DAY, "failed")
+    assert not {"user", "node_list", "time_limit", "req_nodes", "account"} & set(job)
+
+
+def test_ids_of_array_tasks_are_split(tmp_path: Path) -> None:
+    text = f"{HEAD}\n{ROW}\n{ROW.replace('7,', '7_4,', 1)}\n"
+    assert [(job["job_id"], job.get("task")) for job in jobs_of(opened(tmp_path, text))] == [
+        (7, None),
+        (7, 4),
+    ]
+
+
+@pytest.mark.parametrize("text", ["1_2", "\u0661\u0662", "1e400", "0x10"])
+def test_text_that_only_python_takes_for_a_number_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "m.toml").write_text('[fields]\njob_id = "id"\nsubmit = "t"\nreq_cpus = "cpus"\n')
+    (tmp_path / "t.csv").write_text(f"id,t,cpus\n1,{DAY},{text}\n{text},{DAY},1\n", encoding="utf-8")
+    source = TableFile(tmp_path / "t.csv", tmp_path / "m.toml")
+    [batch] = source.batches()
+    assert (batch.jobs["job_id"].to_list(), batch.jobs["req_cpus"].to_list()) == ([1], [None])
+    assert source.rejects.counts == {"no job id": 1}

@@ -31,6 +31,7 @@ __all__ = ["open_log"]
 
 _HEAD = 1 << 16
 _SWF_COLUMNS = 18
+_PLAIN = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Datetime, pl.Date)
 _SAMPLE = 1_000  # rows of a table that show how its values are written
 _LOGS: tuple[tuple[re.Pattern[bytes], Callable[[], LineParser]], ...] = (
     (pbs_log.PATTERN, pbs_log.PbsParser),
@@ -199,7 +200,9 @@ def _unknown(path: str, head: bytes, first: bytes) -> SourceError:
 
 
 def _parquet_columns(path: str) -> list[str]:
+    """The columns of plain values: no lists, structures, durations or bytes."""
     try:
-        return list(pl.read_parquet_schema(Path(path)))
+        schema = pl.read_parquet_schema(Path(path))
+        return [name for name, dtype in schema.items() if dtype.is_numeric() or isinstance(dtype, _PLAIN)]
     except UNREADABLE as error:
         raise SourceError(f"{path} cannot be read as Parquet: {error}") from None

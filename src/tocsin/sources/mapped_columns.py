@@ -1,6 +1,7 @@
 """Converts the columns of a table to job fields by a mapping."""
 
 import hashlib
+import re
 from collections.abc import Callable
 from functools import reduce
 from typing import Any
@@ -8,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from tocsin.core.errors import SourceError
+from tocsin.core.errors import SourceError, UnitError
 from tocsin.core.fields import FIELDS, Field, Part, ValueType, fields_of
 from tocsin.core.frames import SCHEMA, outcome_from_state
 from tocsin.core.outcomes import STATES
@@ -27,7 +28,10 @@ _PARSED: dict[str | None, Callable[[str], Any]] = {
     "duration": parse_duration,
     "exit-code": lambda text: parse_exit_code(text)["code"],
     "exit-signal": lambda text: parse_exit_code(text)["signal"],
+    "array-id": lambda text: _of_array(text)[0],
+    "array-task": lambda text: _of_array(text)[1],
 }
+_ARRAY_ID = re.compile(r"(\d{1,18})(?:_(\d{1,10}))?", re.ASCII)
 _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
 
@@ -255,6 +259,13 @@ class MappedTable:
             nodes = found["node"].fill_null(1).clip(lower_bound=1)
             return (found["mem"] + nodes - 1) // nodes
         return found[part]
+
+
+def _of_array(text: str) -> tuple[int, int | None]:
+    found = _ARRAY_ID.fullmatch(text)
+    if not found:
+        raise UnitError(f'"{text[:80]}" is not an id such as 17 or 17_4')
+    return int(found[1]), int(found[2]) if found[2] else None
 
 
 def _without(column: pl.Series, prefix: str | None) -> pl.Series:

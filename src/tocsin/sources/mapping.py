@@ -44,6 +44,8 @@ _FORMS = (
     "duration",  # as Slurm writes it, such as 1-12:00:00 or UNLIMITED
     "exit-code",  # the first number of sacct's 1:0
     "exit-signal",  # the second
+    "array-id",  # the first number of Slurm's 17_4, or a plain id
+    "array-task",  # the second
     "row-number",  # instead of a column: an id for rows that have none
 )
 _TRES = ("cpu", "mem", "node", "gpu", "text")

@@ -53,6 +53,8 @@ _EPOCHS = ((1e8, 1e11, "seconds"), (1e11, 1e14, "milliseconds"), (1e14, 1e17, "m
 _CLOCK = re.compile(r"(\d+-)?\d{1,4}:\d\d:\d\d|\d+-\d\d(:\d\d)?|UNLIMITED|Partition_Limit|INVALID")
 _NUMBER = re.compile(r"[+-]?\d{1,19}(\.\d*)?([eE][+-]?\d{1,2})?")
 _ZONED = re.compile(r":\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)$")
+_PLAIN_ID = re.compile(r"\d{1,18}", re.ASCII)
+_ARRAY_ID = re.compile(r"\d{1,18}(_\d{1,10})?", re.ASCII)
 _STEP = re.compile(r"(\d+)\.(batch|extern|interactive|\d+)")
 _WITH_UNIT = "name a mapping with -m that gives their unit and origin (see docs/import-jobs.md)"
 _WITH_FORMAT = "name a mapping with -m that gives their format (see docs/import-jobs.md)"
@@ -178,9 +180,14 @@ class _Guess:
                 f'"{column}" has steps of jobs too, such as {next(filter(_STEP.fullmatch, texts))}',
                 "export jobs only (sacct -X)",
             )
-        plain = all(text.isascii() and text.isdigit() and len(text) < 19 for text in texts)
-        self.rules["job_id"] = ColumnRule(column=(column,), unit=None if plain else "text")
-        if not plain:
+        if all(_PLAIN_ID.fullmatch(text) for text in texts):
+            self.rules["job_id"] = ColumnRule(column=(column,))
+        elif all(_ARRAY_ID.fullmatch(text) for text in texts):
+            self.rules["job_id"] = ColumnRule(column=(column,), unit="array-id")
+            self.rules["task"] = ColumnRule(column=(column,), unit="array-task")
+            self.said["job_id"] = "with tasks of arrays, such as 17_4"
+        else:
+            self.rules["job_id"] = ColumnRule(column=(column,), unit="text")
             self.said["job_id"] = "text, so tocsin gives each a number"
 
     def times(self, found: Mapping[str, str]) -> None:
@@ -249,7 +256,7 @@ class _Guess:
                 self.rules["exit_signal"] = ColumnRule(column=(code,), unit="exit-signal")
         if column is not None:
             words = list(dict.fromkeys(self.texts(column)))
-            if not all(_NUMBER.fullmatch(word) for word in words):
+            if not words or not all(_NUMBER.fullmatch(word) for word in words):
                 self.rules["state"] = ColumnRule(column=(column,), states="common")
                 read = [(word, common_state(word)) for word in words]
                 new = [
