@@ -144,3 +144,29 @@ def test_the_note_on_unreadable_times_names_the_remedy(tmp_path: Path) -> None:
     source = open_log(str(tmp_path / "x"))
     list(source.batches())
     assert any("SLURM_TIME_FORMAT" in note for note in source.notes)
+
+
+def test_a_message_of_sacct_may_come_before_its_output(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("sacct: warning: no database\n" + ROW)
+    source = open_log(str(tmp_path / "x"))
+    jobs = pl.concat([batch.jobs for batch in source.batches()])
+    assert jobs["job_id"].to_list() == [1]
+    assert source.rejects.lines == {"wrong number of columns": [1]}
+
+
+def test_times_of_sacct_in_another_format_are_not_taken_for_those_of_a_table(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("JobID|Cluster|Submit|User\n1|lab|01.02.2024 10:00:00|ann\n")
+    source = open_log(str(tmp_path / "x"))
+    list(source.batches())
+    assert source.rejects.total == 1
+    assert any("SLURM_TIME_FORMAT" in note for note in source.notes)
+
+
+def test_a_header_with_widths_may_be_repeated(tmp_path: Path) -> None:
+    head = "JobID%30|Cluster|Submit|State%-20\n"
+    (tmp_path / "x").write_text(
+        f"{head}1|lab|2024-01-02T10:00:00|FAILED\n{head}2|lab|2024-01-02T10:00:00|FAILED\n"
+    )
+    source = open_log(str(tmp_path / "x"))
+    assert pl.concat([batch.jobs for batch in source.batches()])["job_id"].to_list() == [1, 2]
+    assert not source.rejects.counts

@@ -59,7 +59,9 @@ def open_log(
         return TableFile(source, mapping, cluster=cluster, zone=table_zone)
     head = _head(source)
     lines = [line for line in head.splitlines() if line.strip()]
-    first = next((line for line in lines if not line.startswith(b"#")), b"")
+    data = [line for line in lines if not line.startswith(b"#")]
+    # Messages of sacct may come before its output.
+    first = next((line for line in data if not line.startswith(b"sacct: ")), next(iter(data), b""))
     if not (columns or delimiter):
         if log := _scheduler_log(source, first, cluster, zone):
             return log
@@ -133,7 +135,7 @@ def _table(
     else:
         columns, separator = _header(first)
     sample = {} if parquet else _csv_sample(rows, columns, separator)
-    if sacct and suits_sacct(columns, sample):
+    if sacct and suits_sacct(columns, sample, separator):
         return None
     for name in shipped_mappings():
         if not sacct and _fits(read_mapping(name), columns):

@@ -119,7 +119,9 @@ class SacctTable:
 
     def _find_columns(self, data: bytes, name: str) -> None:
         """Set the columns: those given, or those in the first line."""
-        lines = (line for line in data.splitlines() if line.strip() and not line.startswith(b"#"))
+        lines = (
+            line for line in data.splitlines() if line.strip() and not line.startswith((b"#", b"sacct: "))
+        )
         first = next(lines, None)
         if first is None:
             return
@@ -179,4 +181,5 @@ class SacctTable:
             for name, place in places.items()
         ).with_columns(pl.Series(LINE, lines))
         # Concatenated files repeat the header.
-        return frame.filter(pl.col("jobid").str.to_lowercase().ne_missing("jobid"))
+        header = pl.col("jobid").str.to_lowercase().str.replace(r"%-?\d*$", "")
+        return frame.filter(header.ne_missing("jobid"))

@@ -81,13 +81,13 @@ def wanted(columns: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(column for several in candidates(columns).values() for column in several))
 
 
-def suits_sacct(columns: Sequence[str], sample: Mapping[str, pl.Series]) -> bool:
-    """Whether columns with sacct's names are sacct's own: its times are ISO 8601 text or numbers, in the column Submit."""
+def suits_sacct(columns: Sequence[str], sample: Mapping[str, pl.Series], separator: str) -> bool:
+    """Whether columns with sacct's names are sacct's own: with Submit, and times in ISO 8601 or numbers if it is CSV."""
     submit = next((column for column in columns if column.lower() == "submit"), None)
     if submit is None:
         return "submit" not in candidates(columns)
     values = [text for text in sample[submit].to_list() if text not in _NULL]
-    return not values or any(_is_time(text) for text in values)
+    return separator == "|" or not values or any(_is_time(text) for text in values)
 
 
 def guess_mapping(
