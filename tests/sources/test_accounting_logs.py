@@ -111,6 +111,10 @@ EXPECTED = {
     ("text", "fields"),
     [
         (
+            pbs(ctime="1700000000.25", start=f"{START}.5", end=f"{END}.0"),  # as Cobalt writes times
+            {"submit": 1_700_000_000, "start": START, "end": END, "elapsed": 3600},
+        ),
+        (
             pbs(),
             {
                 "source": "pbs",

@@ -54,6 +54,35 @@ def test_the_queue_as_json_is_read(tmp_path: Path) -> None:
         ("Cluster|Account|Login|Proper Name|Used|Energy\nlab|root|||10|0\n", "sreport"),
         ("Job: 12.head\n\n04/16/2023 00:00:02  S    enqueuing\n", "server_priv/accounting"),
         ("Job Id: 12.head\n    Job_Name = x\n", "server_priv/accounting"),
+        (
+            "Job ID: 12\nCluster: lab\nState: FAILED (exit code 1)\n",
+            "seff, which has no times; give the output of sacct",
+        ),
+        ("     JobID    State     Elapsed  TimeEff   CPUEff\n  7    FAILED\n", "reportseff"),
+        ("*" * 55 + "\nsdiag output at Mon\n", "sdiag"),
+        (
+            " ID     OWNER          SUBMITTED   RUN_TIME     ST COMPLETED\n",
+            "HTCondor.*export its jobs as CSV",
+        ),
+        ("ClusterId = 12\nProcId = 0\n", "HTCondor"),
+        (
+            "000 (012.000.000) 2024-01-01 00:00:00 Job submitted from host: <>\n",
+            "HTCondor's log of job events",
+        ),
+        ('{"jobs": [{"id": 1, "t_submit": 1.5}]}', "JSON of Flux"),
+        ('{"7": {"submissionTime": 1}}', "JSON of OAR"),
+        ('[{"status": "Pass", "submitted_time": "2024-01-01 00:00:00"}]', "JSON of the Philly trace"),
+        ('[{"JobID": 1}]', "a JSON list"),
+        (
+            "# JobID SubmitTime WaitTime\n0 1 2 3 1 -1 -1 1 -1 -1 1 U1 G1 X1 Q1" + " -1" * 14 + "\n",
+            "Grid Workload Format",
+        ),
+        ("version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"),
+        ("<!DOCTYPE html><html></html>\n", "a web page; download the file itself"),
+        (
+            "-- MySQL dump 10.13\nCREATE TABLE x (y int);\n",
+            "a dump of a database; export the table of jobs as CSV",
+        ),
         ("nothing of the kind\n", "PBS"),
     ],
 )
@@ -79,8 +108,19 @@ ROW = "JobID|Cluster|Submit\n1|lab|2024-01-02T10:00:00\n"
         (ROW.encode("utf-16-be"), "UTF-16"),
         (
             b"sacct: error: Connection refused\n",
-            'its first line of data is "sacct: error: Connection refused"',
+            "is an error message of Slurm, not its jobs; run the command again",
         ),
+        (
+            b"PK\x03\x04" + bytes(26) + b"[Content_Types].xml",
+            "an Excel workbook; save its sheet of jobs as CSV",
+        ),
+        (b"SQLite format 3\0" + bytes(80), "an SQLite database; export the table of jobs as CSV"),
+        (
+            b"\x80\x04\x95" + bytes(80),
+            "a Python pickle, which can run code, so it is not read; write it as Parquet",
+        ),
+        (b"ARROW1\0\0" + bytes(80), "an Arrow (Feather) file; write it as Parquet or CSV"),
+        (b"\x01\x02\x03" + bytes(80), "has no known format; it is not text"),
         (b'{"nodes": [{"name": "n1"}], "meta": {}}', 'has no list "jobs", but nodes, meta'),
         (b'{"job_id": 1}\n{"job_id": 2}\n', 'has no list "jobs", but job_id'),
     ],
@@ -104,3 +144,29 @@ def test_the_note_on_unreadable_times_names_the_remedy(tmp_path: Path) -> None:
     source = open_log(str(tmp_path / "x"))
     list(source.batches())
     assert any("SLURM_TIME_FORMAT" in note for note in source.notes)
+
+
+def test_a_message_of_sacct_may_come_before_its_output(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("sacct: warning: no database\n" + ROW)
+    source = open_log(str(tmp_path / "x"))
+    jobs = pl.concat([batch.jobs for batch in source.batches()])
+    assert jobs["job_id"].to_list() == [1]
+    assert source.rejects.lines == {"wrong number of columns": [1]}
+
+
+def test_times_of_sacct_in_another_format_are_not_taken_for_those_of_a_table(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("JobID|Cluster|Submit|User\n1|lab|01.02.2024 10:00:00|ann\n")
+    source = open_log(str(tmp_path / "x"))
+    list(source.batches())
+    assert source.rejects.total == 1
+    assert any("SLURM_TIME_FORMAT" in note for note in source.notes)
+
+
+def test_a_header_with_widths_may_be_repeated(tmp_path: Path) -> None:
+    head = "JobID%30|Cluster|Submit|State%-20\n"
+    (tmp_path / "x").write_text(
+        f"{head}1|lab|2024-01-02T10:00:00|FAILED\n{head}2|lab|2024-01-02T10:00:00|FAILED\n"
+    )
+    source = open_log(str(tmp_path / "x"))
+    assert pl.concat([batch.jobs for batch in source.batches()])["job_id"].to_list() == [1, 2]
+    assert not source.rejects.counts

@@ -90,6 +90,22 @@ def test_a_start_time_that_is_no_number_is_named(tmp_path: Path) -> None:
     assert 'UnixStartTime "yesterday" is not a number' in source.notes[0]
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        "; UnixStartTime:\n; UnixStartTime: 1000000000\n",
+        "; UnixStartTime: 1000000000 (Sun Sep 9 01:46:40 UTC 2001)\n",
+        "# UnixStartTime: 1000000000\n",
+    ],
+)
+def test_a_header_in_another_style_gives_the_start_time(tmp_path: Path, header: str) -> None:
+    (tmp_path / "x.swf").write_text(header + "1 5 10 100 4 -1 -1 4 100 -1 1 1 1 -1 1 -1 -1 -1\n")
+    source = SwfFile(tmp_path / "x.swf")
+    assert [int(batch.jobs["submit"][0]) for batch in source.batches()] == [1_000_000_005]
+    assert not source.notes
+    assert not source.rejects.counts
+
+
 def test_a_later_job_with_a_queue_does_not_change_an_earlier_one_without(tmp_path: Path) -> None:
     early = "1 0 1 1 1 -1 -1 1 1 -1 1 1 1 1 -1 3 -1 -1\n"
     jobs, _ = read(write(tmp_path, early + "2 9 1 1 1 -1 -1 1 1 -1 1 1 1 1 7 3 -1 -1\n"))

@@ -1,6 +1,7 @@
 """`backtest`: how a failure model would have performed, week by week, before anybody relies on it."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
@@ -10,14 +11,17 @@ from typing import IO, TYPE_CHECKING, Any
 
 from tocsin.app.app import App
 from tocsin.app.logs import LogRequest, one_cluster, read_jobs
+from tocsin.app.text import count
 from tocsin.app.threshold import parse_rule
 from tocsin.app.train import long_enough, threads
 from tocsin.core.errors import InputError
-from tocsin.core.outcomes import Target
+from tocsin.core.outcomes import TARGETS, Outcome, Target
 from tocsin.core.stages import Stage
 from tocsin.core.units import format_instant
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from tocsin.learn.walk import StepResult, Walk
 
 __all__ = ["BacktestRequest", "backtest"]
@@ -60,6 +64,7 @@ def backtest(app: App, request: BacktestRequest) -> dict[str, Any]:
     cluster = one_cluster(jobs)
     zone = app.zone(request.log.cluster or cluster, request.log.tz).key
     target, rule = request.target or default_target(jobs), parse_rule(request.rule)
+    _require_outcomes(jobs, target)
     detector = FailureDetector(
         target=target,
         rule=rule,
@@ -89,6 +94,8 @@ def backtest(app: App, request: BacktestRequest) -> dict[str, Any]:
         "engine": request.engine,
         "shipped": detector.shipped is not None,
         "too_short": jobs.height - used.height,
+        "failing": sorted(TARGETS[target]),
+        "left_out": _left_out(pl.concat([step.jobs["outcome"] for step in steps]), target),
         **report(steps, target, rule=rule).to_json(),
         "rule": asdict(rule),
         "first": format_instant(steps[0].step.cut),
@@ -98,6 +105,24 @@ def backtest(app: App, request: BacktestRequest) -> dict[str, Any]:
         proof = audit(jobs, steps, walk, progress=partial(app.progress, "auditing"))
         found["audit"] = {**asdict(proof), "until": format_instant(proof.until), "clean": proof.clean}
     return found
+
+
+def _left_out(outcomes: "pl.Series", target: Target) -> dict[str, int]:
+    """The number of jobs by outcome, of those that the target does not count; the most frequent first."""
+    counted = {Outcome.COMPLETED, *TARGETS[target]}
+    rows = Counter(outcomes.fill_null("without an outcome").to_list()).most_common()
+    return {name: number for name, number in rows if name not in counted}
+
+
+def _require_outcomes(jobs: "pl.DataFrame", target: Target) -> None:
+    """Refuse a log in which nothing says how its jobs ended."""
+    left_out = _left_out(jobs["outcome"], target)
+    if sum(left_out.values()) == jobs.height:
+        found = ", ".join(f"{number:,} {name}" for name, number in left_out.items())
+        raise InputError(
+            f"none of {count(jobs.height, 'job')} ended in a way that the target {target} counts: {found}; give a log that says how "
+            "jobs ended (the states in a table may need a mapping, -m), or another --target"
+        )
 
 
 def _walk(app: App, walk: "Walk", predictions: str | None) -> "list[StepResult]":

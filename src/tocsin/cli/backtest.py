@@ -62,8 +62,9 @@ def _print(found: dict[str, Any]) -> None:
     rule = found["rule"]
     print_line(
         f"{count(found['predicted'], 'job')} predicted at {found['stage']}, target {found['target']}, "
-        f"{found['judged']:,} of them with a known outcome"
+        f"{found['judged']:,} of them with an outcome that counts"
     )
+    print_line(f"failing: {', '.join(found['failing'])}; good: completed{_left_out(found['left_out'])}")
     print_line(f"{found['split']}, from {found['first']} on")
     print_line(
         f"{count(found['trainings'], 'training')}, {found['searches']} with a parameter search; "
@@ -80,6 +81,7 @@ def _print(found: dict[str, Any]) -> None:
         trainings = count(found["trainings"], "training")
         print_message(f"note: no threshold met the rule in {found['unmet']} of {trainings}")
     print_line()
+    print_line("  figure               value   95 % interval")
     for figure in found["figures"]:
         value = figure["reason"] if figure["value"] is None else f"{figure['value']:.4f}"
         interval = "" if figure["low"] is None else f"  [{figure['low']:.4f}, {figure['high']:.4f}]"
@@ -104,8 +106,19 @@ def _print(found: dict[str, Any]) -> None:
     print_table(found["months"], _COLUMNS, header=True, parsable=False)
 
 
+def _left_out(outcomes: dict[str, int]) -> str:
+    found = ", ".join(f"{number:,} {name}" for name, number in outcomes.items())
+    return f"; left out: {found}" if found else ""
+
+
 def _print_promise(promise: dict[str, Any]) -> None:
     alarming = promise["months"] - promise["silent"]
+    if not alarming:
+        print_line(
+            f"  promised precision {promise['precision']:g}: not tested, because the model raised no alarm in "
+            f"{count(promise['silent'], 'month')}"
+        )
+        return
     print_line(
         f"  promised precision {promise['precision']:g}: kept in {promise['kept']} of {count(alarming, 'month')} with alarms "
         f"of the model, kept or missed by chance in {promise['possible']} (95 % interval); "

@@ -43,8 +43,8 @@ def files(app: App, /, files: Sequence[str], strict: bool, as_json: bool, **how:
     """Read files ("-" is standard input), plain or gzip; the format is found from the content.
 
     Formats: Standard Workload Format; text and JSON of sacct; logs of jobcomp/filetxt; accounting logs of PBS, LSF
-    (lsb.acct) and Grid Engine; tables (CSV, Parquet) by a mapping of their columns. Name the cluster with -M if the file
-    does not.
+    (lsb.acct) and Grid Engine; tables (CSV, Parquet) by the names of their columns or by a mapping. Name the cluster with
+    -M if the file does not.
     """
     _finish(import_files(app, files, LogRequest(**how)), strict, as_json)
 

@@ -124,7 +124,7 @@ def _number(text: str) -> float | None:
     if word.lower() in _ABSENT:
         return None
     try:
-        value = float(word)
+        value = float(word if word.isascii() and "_" not in word else "")  # Python reads 1_2 as 12
     except ValueError:
         raise UnitError(f'"{text[:80]}" is not a number') from None
     if not abs(value) < float("inf"):

@@ -212,6 +212,8 @@ class Pipe:
 
 def check_text(head: bytes, name: str) -> None:
     """Raise if a file looks packed, or like text in another encoding."""
+    if head.startswith(b"PK\x03\x04") and (b"[Content_Types].xml" in head or b"xl/" in head):
+        raise SourceError(f"{name} is an Excel workbook; save its sheet of jobs as CSV")
     for magic, (packer, command) in _PACKED.items():
         if head.startswith(magic):
             raise SourceError(
@@ -300,7 +302,7 @@ def line_ends(data: bytes) -> npt.NDArray[np.int64]:
 def stem(path: str | Path | Pipe) -> str | None:
     """The file's name without suffixes, as a cluster name; None for a pipe."""
     name = Path(str(path)).name.removesuffix(".gz")
-    for suffix in (".swf", ".csv", ".parquet", ".txt", ".log"):
+    for suffix in (".swf", ".csv", ".tsv", ".parquet", ".txt", ".log"):
         name = name.removesuffix(suffix)
     word = "-".join(without_surrogates(name).replace(":", " ").split())
     return word if word not in ("", "-") else None

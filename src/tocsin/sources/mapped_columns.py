@@ -1,25 +1,37 @@
 """Converts the columns of a table to job fields by a mapping."""
 
 import hashlib
+import re
 from collections.abc import Callable
 from functools import reduce
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from tocsin.core.errors import SourceError
+from tocsin.core.errors import SourceError, UnitError
 from tocsin.core.fields import FIELDS, Field, Part, ValueType, fields_of
 from tocsin.core.frames import SCHEMA, outcome_from_state
-from tocsin.core.units import UNLIMITED
+from tocsin.core.outcomes import STATES
+from tocsin.core.units import UNLIMITED, parse_duration, parse_instant
 from tocsin.sources.columns import Converted, by_value, instants, integers, local_epoch, numbers
+from tocsin.sources.common_states import common_state
 from tocsin.sources.mapping import UNITS, ColumnRule, TableMapping
 from tocsin.sources.read_warnings import ReadWarnings
-from tocsin.sources.records import LINE
-from tocsin.sources.sacct_values import TRES, parse_resources, parse_state
+from tocsin.sources.records import LINE, RECORD
+from tocsin.sources.sacct_values import TRES, parse_exit_code, parse_resources, parse_state
 
 __all__ = ["MappedTable"]
 
 _TOO_LARGE = 2.0**62
+_PARSED: dict[str | None, Callable[[str], Any]] = {
+    "duration": parse_duration,
+    "exit-code": lambda text: parse_exit_code(text)["code"],
+    "exit-signal": lambda text: parse_exit_code(text)["signal"],
+    "array-id": lambda text: _of_array(text)[0],
+    "array-task": lambda text: _of_array(text)[1],
+}
+_ARRAY_ID = re.compile(r"(\d{1,18})(?:_(\d{1,10}))?", re.ASCII)
 _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
 
@@ -94,7 +106,9 @@ class MappedTable:
     def _rule(self, field: Field, rule: ColumnRule) -> pl.Series:
         dtype = SCHEMA[field.name]
         try:
-            if rule.value is not None:
+            if rule.unit == "row-number":
+                value = self.rows[RECORD].cast(dtype)
+            elif rule.value is not None:
                 value = pl.repeat(rule.value, self.rows.height, eager=True).cast(dtype)
             else:
                 name = next((name for name in rule.column if name in self.rows.columns), None)
@@ -117,7 +131,9 @@ class MappedTable:
         if rule.tres is not None:
             return self._resource(name, column, rule.tres)
         if rule.states is not None or field.name == "state":
-            return self._take(column, _state_reader(rule), pl.String)
+            return self._states(column, rule)
+        if rule.unit in _PARSED:
+            return self._take(column, _PARSED[rule.unit], pl.Int64)
         if field.name in ("job_id", "raw_id"):
             return self._number(_without(column, rule.prefix), rule, identity=True)
         if field.type is ValueType.INSTANT:
@@ -130,6 +146,12 @@ class MappedTable:
             text = _without(column, rule.prefix)
             return by_value(text, _names, pl.String).values if rule.unit == "node-list" else text
         return self._amount(self._number(column, rule), rule, field)
+
+    def _states(self, column: pl.Series, rule: ColumnRule) -> pl.Series:
+        states = self._take(column, _state_reader(rule), pl.String)
+        if rule.states == "common":
+            self.warnings.unknown_states(states.filter(~states.is_in([*STATES, "UNKNOWN"]).fill_null(True)))
+        return states
 
     def _present(self, name: str, rule: ColumnRule) -> pl.Series:
         """Without values that mean null; numbers are checked after conversion."""
@@ -198,8 +220,14 @@ class MappedTable:
         return whole
 
     def _instant(self, column: pl.Series, rule: ColumnRule) -> pl.Series:
+        if isinstance(column.dtype, pl.Date):
+            column = column.cast(pl.Datetime("us"))
         if isinstance(column.dtype, pl.Datetime):
             epoch = column.dt.epoch("s") if column.dtype.time_zone else local_epoch(column, self.zone)
+        elif rule.unit is not None or rule.origin is not None:
+            origin = parse_instant(rule.origin or "", ZoneInfo(self.zone)) or 0
+            seconds = self._number(column, rule).cast(pl.Float64) * UNITS.get(rule.unit or "", 1)
+            epoch = (seconds.floor() + origin).cast(pl.Int64, strict=False)
         elif column.dtype.is_numeric():
             epoch = self._number(column, rule).cast(pl.Float64).cast(pl.Int64, strict=False)
         else:
@@ -233,6 +261,13 @@ class MappedTable:
         return found[part]
 
 
+def _of_array(text: str) -> tuple[int, int | None]:
+    found = _ARRAY_ID.fullmatch(text)
+    if not found:
+        raise UnitError(f'"{text[:80]}" is not an id such as 17 or 17_4')
+    return int(found[1]), int(found[2]) if found[2] else None
+
+
 def _without(column: pl.Series, prefix: str | None) -> pl.Series:
     if column.dtype.is_numeric():
         return column
@@ -256,12 +291,14 @@ def _hashed(text: str) -> int:
 def _state_reader(rule: ColumnRule) -> Callable[[str], str | None]:
     """By the mapping's table, or a state as sacct prints it."""
     table = rule.states
+    if isinstance(table, str):
+        return common_state
 
     def read(text: str) -> str | None:
         if table is None:
             word: str | None = parse_state(text)["state"]
             return word
-        return table.get(text.strip().removesuffix(".0"), "UNKNOWN")
+        return table.get(text.strip().removesuffix(".0"), table.get("*", "UNKNOWN"))
 
     return read
 

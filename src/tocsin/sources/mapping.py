@@ -2,24 +2,29 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from datetime import UTC
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from tocsin.core.errors import SourceError
+from tocsin.core.errors import SourceError, UnitError
 from tocsin.core.fields import FIELDS, Part
 from tocsin.core.outcomes import DATABASE_STATES
 from tocsin.core.toml import parse_toml
+from tocsin.core.units import parse_instant
 
 __all__ = ["UNITS", "ColumnRule", "TableMapping", "read_mapping", "shipped_mappings"]
 
 UNITS: Mapping[str, float] = MappingProxyType(
     {
         "seconds": 1,
-        "milliseconds": 0.001,
+        "milliseconds": 1e-3,
+        "microseconds": 1e-6,
+        "nanoseconds": 1e-9,
         "minutes": 60,
         "hours": 3600,
+        "days": 86400,
         "bytes": 1,
         "KiB": 2**10,
         "MiB": 2**20,
@@ -36,6 +41,12 @@ _FORMS = (
     "wait-signal",  # the signal in it
     "slurm-memory",  # megabytes on each node; null if the per-CPU flag is set
     "node-list",  # as Slurm writes it, or as a list of names in quotes
+    "duration",  # as Slurm writes it, such as 1-12:00:00 or UNLIMITED
+    "exit-code",  # the first number of sacct's 1:0
+    "exit-signal",  # the second
+    "array-id",  # the first number of Slurm's 17_4, or a plain id
+    "array-task",  # the second
+    "row-number",  # instead of a column: an id for rows that have none
 )
 _TRES = ("cpu", "mem", "node", "gpu", "text")
 _SET_BY_TOCSIN = {
@@ -58,13 +69,16 @@ class ColumnRule:
     unit: str | None = None
     format: str | None = None
     """Format of a time, as in strptime."""
+    origin: str | None = None
+    """The time from which numbers in a column of times count; by default 1970."""
     null: tuple[str | int | float, ...] = ()
     most: float | None = None
     """Larger numbers are null."""
     unlimited: int | None = None
     prefix: str | None = None
     """Removed from an id."""
-    states: Mapping[str, str] | None = None
+    states: Mapping[str, str] | str | None = None
+    """State by word, `*` for any other word; or `common` for words in common use."""
     tres: str | None = None
     less: tuple[str, ...] = ()
     """Columns that are subtracted."""
@@ -155,14 +169,15 @@ class _Reader:
         for part in parts:
             if part not in names:
                 raise self.refuse(f"{key}.{part}", f"is unknown; known are {', '.join(names)}")
-        if ("column" in parts) == ("value" in parts):
+        numbered = parts.get("unit") == "row-number" and key == "fields.job_id"
+        if ("column" in parts) + ("value" in parts) + numbered != 1:
             raise self.refuse(key, "needs either a column or a value")
         made: dict[str, Any] = {}
         for part, value in parts.items():
             place = f"{key}.{part}"
             if part in ("column", "less", "needs"):
                 made[part] = tuple(self.text(place, item) for item in self.items(place, value))
-            elif part in ("unit", "format", "prefix", "tres"):
+            elif part in ("unit", "format", "prefix", "tres", "origin"):
                 made[part] = self.text(place, value)
             elif part == "null":
                 made[part] = tuple(self.scalar(place, item) for item in self.items(place, value))
@@ -179,6 +194,13 @@ class _Reader:
             raise self.refuse(f"{key}.unit", f'"{unit}" is unknown; known are {", ".join([*UNITS, *_FORMS])}')
         if tres is not None and tres not in _TRES:
             raise self.refuse(f"{key}.tres", f'"{tres}" is unknown; known are {", ".join(_TRES)}')
+        if unit == "row-number" and key != "fields.job_id":
+            raise self.refuse(f"{key}.unit", '"row-number" is for job_id only')
+        if "origin" in made:
+            try:
+                parse_instant(made["origin"], UTC)
+            except (UnitError, ValueError, OverflowError) as error:
+                raise self.refuse(f"{key}.origin", f"is wrong: {error}") from None
         for part in ("most", "unlimited"):
             if part in made and (isinstance(made[part], str | bool)):
                 raise self.refuse(f"{key}.{part}", "must be a number")
@@ -186,7 +208,9 @@ class _Reader:
             if name not in FIELDS or FIELDS[name].part is Part.RECORD:
                 raise self.refuse(f"{key}.needs", f'"{name}" is not a field')
 
-    def states(self, key: str, value: Any) -> Mapping[str, str]:
+    def states(self, key: str, value: Any) -> Mapping[str, str] | str:
+        if value == "common":
+            return "common"
         if value == "database":
             return {str(number): name for number, name in DATABASE_STATES.items()}
         return self.words(key, value)

@@ -90,14 +90,16 @@ def _fields(values: dict[str, str], deleted: bool) -> dict[str, Any]:
     per_process = bytes_of(asked.get("pmem"))
     total = per_process * cpus if per_process and cpus else per_process
     memory = on_each(bytes_of(asked.get("mem")) or total, over)
-    start, end = whole(values.get("start")) or None, whole(values.get("end"))
+    submit, queued, eligible, start, end = (
+        whole(values.get(name, "").partition(".")[0]) for name in ("ctime", "qtime", "etime", "start", "end")
+    )  # Cobalt writes fractions of a second
     status = _status(values.get("Exit_status"))
     limit, peak = seconds_of(asked.get("walltime")), on_each(bytes_of(used.get("mem")), len(slots) or over)
     elapsed = end - start if start and end is not None and end >= start else None
     fields: dict[str, Any] = {
-        "submit": whole(values.get("ctime")) or whole(values.get("qtime")),
-        "eligible": whole(values.get("etime")) or None,
-        "start": start,
+        "submit": submit or queued,
+        "eligible": eligible or None,
+        "start": start or None,
         "end": end,
         "name": values.get("jobname"),
         "user": values.get("user"),

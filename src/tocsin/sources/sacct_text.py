@@ -11,12 +11,14 @@ import polars as pl
 from tocsin.core.errors import SourceError
 from tocsin.sources.line_repair import FREE_TEXT, LineRepair
 from tocsin.sources.lines import Block, line_ends
+from tocsin.sources.quoted_text import is_quoted, without_quotes
 from tocsin.sources.records import LINE
 from tocsin.sources.sacct_fields import unknown_fields
 
 __all__ = ["SacctTable", "column_names", "column_words", "header_delimiter"]
 
-_SEPARATOR = "\x1f"  # replaces a longer delimiter
+_SEPARATOR = "\x1f"  # replaces a delimiter of several characters, or of CSV
+_OF_CSV = (",", ";", "\t")
 _PIPE = "\x1e"  # replaces a separator inside a name
 _RULER = re.compile(rb"-+( -+)*\s*$")  # under the header of fixed-width text
 
@@ -36,6 +38,7 @@ def column_words(text: str | Sequence[str], separator: str = ",") -> list[str]:
 
 def header_delimiter(line: str) -> str | None:
     """The separator of the columns of a header line of sacct; None if it is not one, or separated by blanks."""
+    line = line.replace('"', "").lstrip(",;")  # CSV may quote names, and pandas starts with a nameless column
     found = re.match(r"\s*\w+(?:%-?\d+)?([^\w%]+)\w", line)
     if not found or found[1].strip(" ") == "":
         return None
@@ -57,13 +60,13 @@ class SacctTable:
     ) -> None:
         self.columns = column_names(columns) if columns else []
         self.wanted = wanted
-        self._delimiter = delimiter.encode()
-        self.separator = delimiter if len(self._delimiter) == 1 else _SEPARATOR
+        self.delimiter = delimiter
+        self.separator = _SEPARATOR if len(delimiter.encode()) > 1 or delimiter in _OF_CSV else delimiter
         self.notes = notes
         self._tail = b""
         self._tail_line = 0
         self._has_columns = False
-        self._repaired = self._replaced = False
+        self._repaired = self._replaced = self._quoted = False
 
     def rows(self, block: Block, *, name: str) -> tuple[pl.DataFrame, Indices]:
         """The records as columns of text with line numbers, and the numbers of invalid lines."""
@@ -98,10 +101,15 @@ class SacctTable:
 
     def _split(self, data: bytes) -> bytes:
         """The lines with a separator of one byte."""
-        if len(self._delimiter) == 1:
+        if self.separator == self.delimiter:
             return data
         separator = _SEPARATOR.encode()
-        return data.replace(separator, b" ").replace(self._delimiter, separator)
+        data = data.replace(separator, b" ")
+        if self.delimiter in _OF_CSV:
+            self._quoted = self._quoted or is_quoted(data, self.delimiter)
+            if self._quoted:
+                return without_quotes(data, self.delimiter, separator)
+        return data.replace(self.delimiter.encode(), separator)
 
     def rest(self) -> Indices:
         """Line numbers of an incomplete record at the end of the file."""
@@ -111,7 +119,9 @@ class SacctTable:
 
     def _find_columns(self, data: bytes, name: str) -> None:
         """Set the columns: those given, or those in the first line."""
-        lines = (line for line in data.splitlines() if line.strip() and not line.startswith(b"#"))
+        lines = (
+            line for line in data.splitlines() if line.strip() and not line.startswith((b"#", b"sacct: "))
+        )
         first = next(lines, None)
         if first is None:
             return
@@ -165,10 +175,11 @@ class SacctTable:
             columns=sorted(places.values()),
         )
         frame = frame.select(
-            pl.col(f"c{place}").str.replace_all(_PIPE, self.separator, literal=True).alias(name)
+            pl.col(f"c{place}").str.replace_all(_PIPE, self.delimiter, literal=True).alias(name)
             if self._repaired and name in FREE_TEXT
             else pl.col(f"c{place}").alias(name)
             for name, place in places.items()
         ).with_columns(pl.Series(LINE, lines))
         # Concatenated files repeat the header.
-        return frame.filter(pl.col("jobid").str.to_lowercase().ne_missing("jobid"))
+        header = pl.col("jobid").str.to_lowercase().str.replace(r"%-?\d*$", "")
+        return frame.filter(header.ne_missing("jobid"))

@@ -55,7 +55,7 @@ _PIECE = "piece of a job (status 2–4)"
 _EXACT = 2.0**53  # largest exact integer in a float
 _MOST_HEADER = 10_000
 _LONG = 10 * 365 * 86400  # no log is that long
-_LABEL = re.compile(r";\s*(?P<label>[A-Za-z]\w*)\s*:\s*(?P<value>.*)")
+_LABEL = re.compile(r"[;#]\s*(?P<label>[A-Za-z]\w*)\s*:\s*(?P<value>.*)")
 _NAMED = re.compile(r"(?P<number>\d{1,9})\s+(?P<name>\S+)")
 
 
@@ -144,11 +144,11 @@ class SwfFile:
 
     def _without_comments(self, data: bytes) -> bytes:
         """Move comments to the header; an empty line keeps the line numbers right."""
-        if b";" not in data:
+        if b";" not in data and b"#" not in data:
             return data
         lines = data.split(b"\n")
         for number, line in enumerate(lines):
-            if line.lstrip().startswith(b";"):
+            if line.lstrip().startswith((b";", b"#")):
                 if len(self.header) < _MOST_HEADER:
                     self.header.append(line.decode("utf-8", "replace").strip())
                 lines[number] = b""
@@ -156,8 +156,10 @@ class SwfFile:
 
     def _layout(self, rows: pl.DataFrame) -> _Layout:
         """Decide the layout from the header."""
-        start = next(iter(self.labels("UnixStartTime")), "")
-        if not re.fullmatch(r"\d{1,12}", start, re.ASCII):
+        start = next(filter(None, self.labels("UnixStartTime")), "")
+        if number := re.match(r"\d{1,12}(?=$|\s)", start, re.ASCII):
+            start = number[0]
+        else:
             problem = (
                 f'UnixStartTime "{start[:40]}" is not a number' if start else "the log has no UnixStartTime"
             )

@@ -16,7 +16,7 @@ from tocsin.sources.columns import checked_zone
 from tocsin.sources.csv_text import cells, csv_words
 from tocsin.sources.lines import LineFile, Pipe, stem
 from tocsin.sources.mapped_columns import MappedTable
-from tocsin.sources.mapping import ColumnRule, read_mapping
+from tocsin.sources.mapping import ColumnRule, TableMapping, read_mapping
 from tocsin.sources.parquet import try_to_read
 from tocsin.sources.read_warnings import ReadWarnings
 from tocsin.sources.records import BAD, EXAMPLE, LINE, RECORD, WRONG_COLUMNS, Records
@@ -36,12 +36,12 @@ class TableFile:
     def __init__(
         self,
         path: str | Path | Pipe,
-        mapping: str | Path,
+        mapping: str | Path | TableMapping,
         *,
         cluster: str | None = None,
         zone: str | None = None,
     ) -> None:
-        self.mapping = read_mapping(mapping)
+        self.mapping = mapping if isinstance(mapping, TableMapping) else read_mapping(mapping)
         self.zone = checked_zone(zone or self.mapping.zone)
         self.rejects = Rejects()
         self._warnings = ReadWarnings()
@@ -111,12 +111,16 @@ class TableFile:
             yield from records.batches(self._jobs(rows, records), done=block.done)
 
     def _header(self, data: bytes) -> tuple[list[str], bytes]:
-        """The names in the first non-blank line, and the data without that line."""
-        found = re.search(rb"^[^\n]*\S[^\n]*$", data, re.MULTILINE)
+        """The names in the first line that is neither blank nor a comment, and the data after it."""
+        rules = (rule for rules in self.mapping.rules.values() for rule in rules)
+        comments = not any(name.startswith("#") for rule in rules for name in rule.column)
+        line = rb"^(?!#)[^\n]*\S[^\n]*$" if comments else rb"^[^\n]*\S[^\n]*$"
+        found = re.search(line, data, re.MULTILINE)
         if not found:
             return [], data
         names = cells(found[0].decode("utf-8", "replace"), self.mapping.separator)
-        return [name.strip() for name in names], data[: found.start()] + data[found.end() :]
+        before = b"\n" * data.count(b"\n", 0, found.start())  # keeps the numbers of the lines
+        return [name.strip() for name in names], before + data[found.end() :]
 
     def _parquet(self, records: Records) -> Iterator[Batch]:
         try:
