@@ -53,7 +53,7 @@ def list_(app: App, detector: str | None, listing: Listing) -> None:
             [{**row, "live": live} for row in rows for live in row["live"] or [None]], _COLUMNS
         )
     else:
-        print_message(f"there is no model in {app.home.models} yet")
+        print_message(f"no model is stored in {app.home.models} yet")
 
 
 @models.command()
