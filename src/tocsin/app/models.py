@@ -141,7 +141,7 @@ def _detectors(registry: "Registry", detector: str | None) -> list[str]:
         return registry.detectors()
     if not registry.versions(detector):
         raise NotFound(
-            f'no models of a detector "{detector}"; detectors with models: {", ".join(registry.detectors())}'
+            f'no detector "{detector}" with models; detectors with models: {", ".join(registry.detectors())}'
         )
     return [detector]
 
