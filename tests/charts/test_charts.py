@@ -1,6 +1,7 @@
 """Charts are valid specifications, drawn as valid SVG whatever their data are."""
 
 import json
+import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -181,3 +182,11 @@ def test_a_diagnosis_is_drawn_with_its_figures() -> None:
     assert "fit: iowait of n1 CPU 3 (error 0.25)" in drawn["reconstructions"]
     bare = {**DIAGNOSIS, "threshold": None, "plane": None, "shown_decay": None, "reconstructions": []}
     assert list(traces.diagnosis_charts(bare)) == ["errors"]
+
+
+def test_the_texts_of_a_waterfall_have_room_for_a_wider_font() -> None:
+    text = "39 of the last 40 jobs of this user with this name were unsuccessful"
+    svg = to_svg(waterfall("Risk", 0.9, [(text, 0.2)]))
+    [left] = re.findall(r'<g fill="none" stroke-miterlimit="10" transform="translate\((\d+),', svg)
+    assert text in svg
+    assert int(left) > 5.5 * len(text), "DejaVu Sans needs 5.5 pixels for a letter of 11 pixels"

@@ -156,7 +156,7 @@ def test_standard_input_is_a_script(tocsin: Tocsin, monkeypatch: pytest.MonkeyPa
 def test_an_empty_folder_is_reported(tocsin: Tocsin, tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     said = tocsin("classify", tmp_path / "none")
-    assert (said.code, "there is no file below" in said.err) == (1, True)
+    assert (said.code, "contains no files" in said.err) == (1, True)
 
 
 def test_many_mutated_scripts_have_a_line_each(tocsin: Tocsin, tmp_path: Path) -> None:

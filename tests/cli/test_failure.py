@@ -1,6 +1,7 @@
 """`tocsin train failure`, `threshold` and `predict`."""
 
 import json
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -134,6 +135,26 @@ def test_a_rule_sets_it_as_a_new_version_that_can_be_undone(home: Path, tocsin: 
     assert tocsin(*shlex.split(UNDO)[2:]).code == 0
     again = json.loads(tocsin("threshold", "--json").out)
     assert (again["version"], again["threshold"]) == ("1", before)
+
+
+def test_the_only_clusters_own_model_is_the_one_that_is_shown_and_changed(home: Path, tocsin: Tocsin) -> None:
+    assert tocsin("models", "promote", "failure", "builtin").code == 0
+    assert tocsin("models", "promote", "failure", "1", "-M", "lab").code == 0
+    assert "failure 1 on lab raises an alarm" in tocsin("threshold").err
+    said = tocsin("threshold", "--rule", "recall_at_least=0.5")
+    assert "failure 2 on lab raises an alarm" in said.out
+    undo = said.err.partition("undo: tocsin ")[2]
+    assert undo.strip() == "models promote failure 1 -M lab"
+    assert json.loads(tocsin("threshold", "-M", "lab", "--json").out)["version"] == "2"
+    assert tocsin(*shlex.split(undo)).code == 0
+    assert json.loads(tocsin("threshold", "-M", "lab", "--json").out)["version"] == "1"
+
+
+def test_a_model_says_what_its_threshold_would_have_done_in_words(home: Path, tocsin: Tocsin) -> None:
+    said = tocsin("models", "show", "failure", "1").out
+    [line] = [line for line in said.splitlines() if line.startswith("threshold")]
+    assert re.search(r"node-hours saved [\d.]+, .* rule precision_at_least=0\.8", line)
+    assert "met True" not in line
 
 
 def test_a_rule_as_json_and_one_that_cannot_be_met(home: Path, tocsin: Tocsin) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -139,8 +140,11 @@ def test_every_command_has_a_man_page(tocsin: Tocsin, tmp_path: Path) -> None:
     tocsin("manual", tmp_path / "man")
     written = {path.stem for path in (tmp_path / "man").iterdir()}
     assert written == {"tocsin", *("-".join(("tocsin", *path)) for path in all_commands(cli))}
-    page = dict(man_pages(cli))["tocsin-jobs"]
-    assert "\\-\\-starttime" in page
+    pages = dict(man_pages(cli))
+    assert "\\-\\-starttime" in pages["tocsin-jobs"]
+    for name, page in pages.items():
+        assert "\\-h, \\-\\-help" in page, name
+        assert not re.search(r"\.TP\n.*\n\n", page), f"{name} lists something without a word about it"
 
 
 def test_a_backup_is_a_home_that_works(tocsin: Tocsin, tmp_path: Path) -> None:

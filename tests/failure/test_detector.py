@@ -101,7 +101,7 @@ def test_an_explanation_names_what_its_user_can_check(check_data: CheckData, mod
         ),
         ("twin.last", 3, "the last job of this user with the same name and request ended as out of memory"),
         ("name.memory_used", 0.975, "the latest jobs of this user with this name used 98% of their memory"),
-        ("name.failed", float("nan"), "there are no known earlier jobs of this user with this name"),
+        ("name.failed", float("nan"), "no earlier job of this user with this name is known"),
         ("user.running", 1, "1 job of this user is running"),
         ("user.submitted_hour", 2, "2 jobs of this user were submitted in the last hour"),
         ("time_limit", 5400, "its time limit is 01:30:00"),

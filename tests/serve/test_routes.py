@@ -295,10 +295,41 @@ def test_the_first_page_shows_all_times_alike_says_their_zone_once_and_links_job
     assert len(times) >= 2, "a warning and a case"
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", time) for time in times)
     assert page.count("time zone UTC") == 1
-    links = re.findall(r'href="(/api/v1/(?:jobs|cases)/[^"]*)"', page)
-    assert {link.split("/")[3] for link in links} == {"jobs", "cases"}
+    links = re.findall(r'href="(/jobs/[^"]*|/api/v1/cases/[^"]*)"', page)
+    assert {link.split("/")[-2] for link in links} == {"jobs", "cases"}
+    assert page.index("Open cases") < page.index("Latest warnings"), "they wait for a person"
     for link in dict.fromkeys(links):
         assert api.get(link).status_code == 200
+
+
+def test_the_page_of_a_job_shows_each_verdict_in_the_words_of_the_command_line(served: Served) -> None:
+    operator, owner, other = served.client(), served.client(NOOR), served.client(LINUS)
+    case = get(operator, "/cases")["cases"][0]["job"]
+    page = operator.get(f"/jobs/{case}")
+    assert page.status_code == 200
+    assert "<dd>noor</dd>" in page.text
+    assert re.search(r'<p class="critical">CRITICAL: .* it was not allowed to run\.</p>', page.text)
+    assert "critical: classified as cryptomining" in page.text
+    assert "because of line" in page.text
+    assert "<script" not in page.text
+    for link in re.findall(r'href="([^"]*)"', page.text):
+        assert operator.get(link).status_code == 200, link
+    mine = owner.get(f"/jobs/{case}").text
+    assert "cryptomining is never allowed" in mine
+    assert "because of line" not in mine, "users never see what gave a misuse away"
+    hidden = other.get(f"/jobs/{case}")
+    assert (hidden.status_code, "cryptomining" in hidden.text) == (404, False)
+    assert "in the store; was it imported?" in hidden.text
+
+
+def test_the_page_of_an_array_lists_its_tasks(served: Served) -> None:
+    api = served.client()
+    number = next(job["job_id"] for job in get(api, "/jobs", limit=1000)["jobs"] if job["task"] is not None)
+    page = api.get(f"/jobs/{number}").text
+    keys = [job["job"] for job in get(api, f"/jobs/{number}")["jobs"]]
+    assert len(keys) > 1
+    assert all(f">{key}</a>" in page for key in keys[:200])
+    assert f"{len(keys)} submissions or tasks have this id" in page
 
 
 def test_who_am_i(served: Served) -> None:

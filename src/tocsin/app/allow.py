@@ -165,7 +165,7 @@ def check_file(app: App, file: str | None) -> tuple[Path, Rules]:
     named = app.settings.workload.allow_file
     path = Path(file or named or ALLOW_FILE)
     if not file and not named and not path.exists():
-        raise NotFound(f"there is no {path}, and workload.allow_file is not set; name a file to check")
+        raise NotFound(f"{path} does not exist, and workload.allow_file is not set; name a file to check")
     rules, entries = parse(read(path), path, known=operations(app), zone=app.zone())
     return path, Rules({rule.operation: rule.name for rule in rules}, entries)
 

@@ -79,7 +79,6 @@ def past_causes_advice(
     app: App, job: Mapping[str, Any], *, yours: bool, skip: str | None = None
 ) -> "list[Advice]":
     """The cause that ended several of the last runs of this program, if there is one."""
-    from tocsin.causes.past import PastRun, advice_of_runs
     from tocsin.store.causes import latest_runs
 
     if not job["user"] or not job["name"]:
@@ -96,6 +95,8 @@ def past_causes_advice(
         )
         if not runs:  # avoids loading the catalogue, which is slow
             return []
+        from tocsin.causes.past import PastRun, advice_of_runs
+
         past = [PastRun(run.outcome, run.cause, run.req_memory, run.time_limit) for run in runs]
         return advice_of_runs(job, past, yours=yours, catalogue=open_catalogue(app))
     except (StoreError, SettingsError) as error:

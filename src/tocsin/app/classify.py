@@ -63,7 +63,7 @@ def _paths(files: Iterable[str]) -> Iterator[str]:
                         found = True
                         yield path
             if not found:
-                raise InputError(f'there is no file below the folder "{name}"')
+                raise InputError(f'the folder "{name}" contains no files')
         else:
             yield name
 

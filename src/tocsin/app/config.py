@@ -46,6 +46,6 @@ def _check_cluster(name: str, cluster: ClusterSettings) -> None:
             f'cluster.{name}.rest_url is "{without_password(cluster.rest_url)}"; write http://host:6820 or unix:/path'
         )
     if cluster.slurm_conf and not Path(cluster.slurm_conf).is_file():
-        raise SettingsError(f'cluster.{name}.slurm_conf is "{cluster.slurm_conf}", and there is no such file')
+        raise SettingsError(f'cluster.{name}.slurm_conf is "{cluster.slurm_conf}", which does not exist')
     if not cluster.timeout:
         raise SettingsError(f"cluster.{name}.timeout is 0; give Slurm at least a second")

@@ -141,8 +141,7 @@ def _detectors(registry: "Registry", detector: str | None) -> list[str]:
         return registry.detectors()
     if not registry.versions(detector):
         raise NotFound(
-            f'there is no detector "{detector}" with models; '
-            f"detectors with models: {', '.join(registry.detectors())}"
+            f'no detector "{detector}" with models; detectors with models: {", ".join(registry.detectors())}'
         )
     return [detector]
 

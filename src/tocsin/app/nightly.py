@@ -166,7 +166,5 @@ def _normal_windows(app: App, clusters: Sequence[str], since: int, until: int) -
 def _wanted(app: App, names: Sequence[str]) -> list[str]:
     known = app.registry.detectors()
     if unknown := [name for name in names if name not in known]:
-        raise NotFound(
-            f'there is no detector "{unknown[0]}" with models; detectors with models: {", ".join(known)}'
-        )
+        raise NotFound(f'no detector "{unknown[0]}" with models; detectors with models: {", ".join(known)}')
     return [name for name in known if not names or name in names]

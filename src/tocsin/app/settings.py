@@ -29,7 +29,7 @@ def layers(environ: Mapping[str, str], config_file: str | None) -> Iterator[Laye
             raise SettingsError(
                 f'"{config_file}" is not a file; name a settings file'
                 if there
-                else f'there is no settings file "{config_file}"; check the path'
+                else f'the settings file "{config_file}" does not exist; check the path'
             )
         yield from _file(Path(config_file))
     yield from _environment(environ)

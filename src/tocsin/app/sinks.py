@@ -87,7 +87,7 @@ def check_sinks(app: App) -> None:
             raise SettingsError(f"sinks.{name} is of the kind {settings.kind} and needs {key}; set it")
         if isinstance(settings, LogSinkSettings) and not Path(settings.file).parent.is_dir():
             raise SettingsError(
-                f'sinks.{name}.file is "{settings.file}", and there is no folder {Path(settings.file).parent}; '
+                f'sinks.{name}.file is "{settings.file}", but the folder {Path(settings.file).parent} does not exist; '
                 "create it"
             )
         if isinstance(settings, MailSinkSettings):

@@ -83,9 +83,7 @@ def slurm_check(app: App) -> SlurmCheck | None:
     """The check by the cluster of `service.slurm_tokens`, or by the only one with a slurmrestd."""
     named, clusters = app.settings.service.slurm_tokens, app.settings.cluster
     if named and (named not in clusters or not clusters[named].rest_url):
-        raise SettingsError(
-            f'service.slurm_tokens is "{named}", and there is no rest_url in [cluster.{named}]'
-        )
+        raise SettingsError(f'service.slurm_tokens is "{named}", but [cluster.{named}] sets no rest_url')
     able = [clusters[named]] if named else [cluster for cluster in clusters.values() if cluster.rest_url]
     return SlurmCheck(able[0].rest_url, lambda: diag_path(able[0])) if len(able) == 1 else None
 

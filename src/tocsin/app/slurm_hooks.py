@@ -241,7 +241,9 @@ def _conf(app: App, request: HookRequest) -> Path:
         named = (_config(app) or {}).get("SLURM_CONF") or _cluster(app).slurm_conf
         conf = Path(named or os.environ.get("SLURM_CONF") or CONF)
     if not conf.parent.is_dir():
-        raise InputError(f"there is no folder {conf.parent}; set the folder of slurm.conf with --folder")
+        raise InputError(
+            f"the folder {conf.parent} does not exist; name the folder of slurm.conf with --folder"
+        )
     return conf
 
 

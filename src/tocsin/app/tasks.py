@@ -104,7 +104,7 @@ class Tasks:
     def get(self, kind: Kind, number: str) -> Task:
         task = self._tasks.get(number)
         if task is None or task.kind is not kind:
-            raise NotFound(f"there is no {kind} {number[:60]}; the service keeps the last {MOST_KEPT} tasks")
+            raise NotFound(f"no {kind} {number[:60]}; the service keeps the last {MOST_KEPT} tasks")
         return task
 
     def list(self, kind: Kind) -> list[Task]:

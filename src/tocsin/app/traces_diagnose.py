@@ -95,7 +95,7 @@ def _embedded(app: App, request: TraceRequest, version: str, bad: list[str]) -> 
     known = set(about["kind"].unique())
     for kind in bad:
         if kind not in known:
-            raise InputError(f'there is no kind "{kind}" in these traces; kinds: {", ".join(sorted(known))}')
+            raise InputError(f'no kind "{kind}" in these traces; kinds: {", ".join(sorted(known))}')
     about = about.with_columns(normal=pl.when(pl.col("kind").is_in(bad)).then(False).otherwise("normal"))
     return opened, embed(opened.model, windows, about)
 
@@ -121,7 +121,7 @@ def _shown(rows: list[dict[str, Any]], found: "Embedded", kind: str | None) -> d
     from tocsin.traces.diagnosis import worst_iowait
 
     if kind is not None and kind not in {row["kind"] for row in rows}:
-        raise InputError(f'there is no normal kind "{kind}" to compare; kinds: {", ".join(found.names)}')
+        raise InputError(f'no normal kind "{kind}" to compare with; kinds: {", ".join(found.names)}')
     waits = worst_iowait(found.windows)
     mean = {
         bad: float(waits[found.of(bad)].mean()) if found.of(bad).any() else 0.0
@@ -140,9 +140,7 @@ def _of_cpu(found: "Embedded", name: str) -> int:
     number = int(cpu) if cpu.isdecimal() else -1
     rows = np.flatnonzero(((index["node"] == node) & (index["cpu"] == number)).to_numpy())
     if not len(rows):
-        raise InputError(
-            f'there is no window of the CPU "{name}"; write NODE:CPU, such as {index["node"][0]}:0'
-        )
+        raise InputError(f'no window of the CPU "{name}"; write NODE:CPU, such as {index["node"][0]}:0')
     return int(rows[np.argmax(found.scores.error[rows])])
 
 

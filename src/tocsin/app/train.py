@@ -182,7 +182,7 @@ def train_workload(app: App, request: WorkloadRequest) -> dict[str, Any]:
 
     operation, data = request.operation, request.data
     if not data.is_dir():
-        raise InputError(f'there is no folder "{data}"; it must hold examples of {operation}')
+        raise InputError(f'the folder "{data}" does not exist; name one with examples of {operation}')
     answered = _answered(app, operation) if request.with_feedback else []
     examples = read_examples(operation, data, more=answered)
     if examples.no_text:

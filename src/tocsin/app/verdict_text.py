@@ -127,10 +127,11 @@ def _prediction(verdict: Verdict, texts: list[str]) -> Iterator[str]:
     if verdict.resources:
         time, memory = verdict.resources.runtime_seconds, verdict.resources.memory_bytes
         if time:
-            yield f"    expected run time {format_duration(time.p50)}, 95 % bound {format_duration(time.p95)}"
+            usual, longest = format_duration(time.p50), format_duration(time.p95)
+            yield f"    expected run time {usual} (at most {longest} in 95% of cases)"
         if memory:
             used, most = (format_memory(-(-size // 2**20) * 2**20) for size in (memory.p50, memory.p95))
-            yield f"    expected memory {used}, 95 % bound {most}"
+            yield f"    expected memory {used} (at most {most} in 95% of cases)"
     if verdict.nodes:
         yield from (
             f"    avoid {avoid.node}: {avoid.why}" for avoid in verdict.nodes.avoid if avoid.why not in texts

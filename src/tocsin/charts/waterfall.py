@@ -7,6 +7,8 @@ from tocsin.charts.spec import ACCENT, COLOURS, INK, SOFT, Spec, chart
 __all__ = ["waterfall"]
 
 _REST, _RISK = "other features", "risk"
+_LIMIT, _MOST_ROOM, _OF_A_LETTER = 480, 570, 6
+"""Pixels for a text. A viewer without our font draws another one, up to 15% wider: room for it is kept on the left."""
 
 
 def waterfall(
@@ -22,12 +24,13 @@ def waterfall(
         )
         at += effect
     bars.append({"text": _RISK, "from": 0.0, "to": risk, "shown": f"{risk:.0%}", "kind": "sum"})
+    room = min(_MOST_ROOM, _OF_A_LETTER * max(len(text) for text in [_REST, *(text for text, _ in reasons)]))
     y = {
         "field": "text",
         "type": "nominal",
         "sort": None,
         "title": None,
-        "axis": {"labelLimit": 480, "labelColor": INK},
+        "axis": {"labelLimit": _LIMIT, "minExtent": room, "labelColor": INK},
     }
     x = {"field": "from", "type": "quantitative", "title": "risk of failure", "axis": {"format": ".0%"},
          "scale": {"domain": [0, 1]}}  # fmt: skip

@@ -92,7 +92,7 @@ def _print(found: dict[str, Any]) -> None:
     runtime = found["runtime"]
     if runtime["completed"] is not None:
         jobs = count(runtime["jobs"], "completed job")
-        print_line(f"  run time: {runtime['completed']:.1%} of {jobs} stayed within their 95 % bound")
+        print_line(f"  run time: {runtime['completed']:.1%} of {jobs} stayed within the bound for 95%")
     print_line()
     print_line(
         f"Saved: {found['hours']} of failing jobs with an alarm; Delayed: {found['hours']} of good jobs with an alarm."
@@ -121,7 +121,7 @@ def _print_promise(promise: dict[str, Any]) -> None:
         return
     print_line(
         f"  promised precision {promise['precision']:g}: kept in {promise['kept']} of {count(alarming, 'month')} with alarms "
-        f"of the model, kept or missed by chance in {promise['possible']} (95 % interval); "
+        f"of the model, kept or missed by chance in {promise['possible']} (95% interval); "
         f"{count(promise['silent'], 'month')} without alarms; "
         f"within the range expected at training in {promise['inside']}"
     )

@@ -46,7 +46,7 @@ def manual(context: click.Context, folder: Path) -> None:
 
 def man_pages(root: click.Command) -> Iterator[tuple[str, str]]:
     """Every command's page as (name, roff)."""
-    yield from _pages(root, click.Context(root, info_name="tocsin"))
+    yield from _pages(root, click.Context(root, info_name="tocsin", **root.context_settings))
 
 
 def _pages(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
@@ -69,9 +69,8 @@ def _page(command: click.Command, context: click.Context, name: str) -> str:
         ".SH DESCRIPTION",
         *_paragraphs(command.help or ""),
     ]
-    options = [
-        record for parameter in command.get_params(context) if (record := parameter.get_help_record(context))
-    ]
+    records = (parameter.get_help_record(context) for parameter in command.get_params(context))
+    options = [record for record in records if record and record[1]]  # arguments are explained in the text
     if options:
         lines.append(".SH OPTIONS")
         for flags, text in options:

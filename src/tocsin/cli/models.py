@@ -53,7 +53,7 @@ def list_(app: App, detector: str | None, listing: Listing) -> None:
             [{**row, "live": live} for row in rows for live in row["live"] or [None]], _COLUMNS
         )
     else:
-        print_message(f"there is no model in {app.home.models} yet")
+        print_message(f"no model is stored in {app.home.models} yet")
 
 
 @models.command()
@@ -178,6 +178,12 @@ def _report(change: dict[str, Any], as_json: bool) -> None:
         print_message(f"{model} is now the champion for {place} (before: {before or 'none'})")
 
 
+_THRESHOLD_WORDS = {
+    "alarms_per_day": "alarms a day",
+    "saved": "node-hours saved",
+    "delayed": "node-hours delayed",
+    "wasted": "node-hours wasted",
+}
 _COLUMNS = [
     Column("Detector", text_of("detector"), -12),
     Column("Version", text_of("version"), 7),
@@ -224,8 +230,7 @@ def _print_card(card: dict[str, Any]) -> None:
         line("rows for", f"{purpose}: {rows}")
     line("parent", card["parent"])
     for threshold in card["thresholds"]:
-        shown = (f"{key} {_shown(value)}" for key, value in threshold.items() if value is not None)
-        line("threshold", ", ".join(shown))
+        line("threshold", _threshold_text(threshold))
     for (stage, split), figures in groupby(
         card["figures"], key=lambda figure: (figure["stage"], figure["split"])
     ):
@@ -247,6 +252,19 @@ def _figure(figure: dict[str, Any]) -> str:
         return f"{figure['name']} unknown ({figure['reason']})"
     interval = "" if figure["low"] is None else f" [{figure['low']:.4f}, {figure['high']:.4f}]"
     return f"{figure['name']} {figure['value']:.4f}{interval}"
+
+
+def _threshold_text(threshold: dict[str, Any]) -> str:
+    """Its value, what it would have done on held-out jobs, and the rule that chose it."""
+    shown = [
+        f"{_THRESHOLD_WORDS.get(key, key)} {_shown(value)}"
+        for key, value in threshold.items()
+        if value is not None and key not in ("met", "text")
+    ]
+    if threshold.get("met") is False:
+        shown.append("which no threshold met")
+    text = threshold.get("text")
+    return ", ".join(shown) + (f": {text}" if text else "")
 
 
 def _shown(value: object) -> str:

@@ -206,21 +206,29 @@ def threshold(app: App, stage: Stage, cluster: str | None, rule: str | None, lis
     """
     found = set_threshold(app, stage, cluster, rule) if rule else thresholds(app, stage, cluster)
     chosen = found["threshold"]
-    summary = f"failure {found['version']} raises an alarm at probability {chosen['value']:.3f} or more"
+    where = f" on {found['cluster']}" if found["cluster"] else ""
+    alarm = (
+        "raises no alarms"
+        if chosen["value"] > 1
+        else f"raises an alarm at probability {chosen['value']:.3f} or more"
+    )
+    summary = f"failure {found['version']}{where} {alarm}"
     if listing.as_json:
         print_json(found)
     elif rule:
         print_line(f"{summary}: {chosen['text']}")
         if not chosen["met"]:
             print_message("note: no threshold met the rule on the held-out jobs; this is the nearest")
-        print_message(f"undo: tocsin models promote failure {found['before']}")
+        of = f" -M {found['cluster']}" if found["cluster"] else ""
+        print_message(f"undo: tocsin models promote failure {found['before']}{of}")
     else:
         others = [row for row in found["table"] if not row["chosen"]]
         shown = others[:: max(1, len(others) // _LINES)]
         listing.print_table([row for row in found["table"] if row["chosen"] or row in shown], _THRESHOLDS)
         if not listing.parsable2:
             by = f" ({chosen['rule']['kind']}={chosen['rule']['value']:g})" if chosen["rule"] else ""
-            print_message(f"{summary}{by}: {chosen['text']}, {chosen['alarms_per_day']:.1f} alarms a day")
+            rate = f", {chosen['alarms_per_day']:.1f} alarms a day" if chosen["alarms"] else ""
+            print_message(f"{summary}{by}: {chosen['text']}{rate}")
 
 
 _THRESHOLDS = [

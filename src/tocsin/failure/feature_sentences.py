@@ -109,7 +109,7 @@ def sentence(name: str, value: float, history: Mapping[str, Any]) -> str:
     feature = FEATURES[name]
     if isnan(value):
         kind = _WORDS.get(feature.family)
-        return f"there are no known earlier jobs {kind}" if kind else f"{feature.words}: unknown"
+        return f"no earlier job {kind} is known" if kind else f"{feature.words}: unknown"
     asks, _, of = name.rpartition("/")
     key, _, statistic = of.partition(".")
     if asks:
@@ -119,7 +119,7 @@ def sentence(name: str, value: float, history: Mapping[str, Any]) -> str:
         return make(value, _WORDS[key], ended)
     if name == "activity":
         return (
-            "there are no known earlier jobs of this user",
+            "no earlier job of this user is known",
             "this user runs few jobs",
             "this user runs many jobs",
         )[int(value)]
@@ -232,6 +232,8 @@ _SENTENCES: Mapping[str, Sentence] = {
     ),
     "ended": lambda _, kind, ended: (
         f"{ended:,} job{'s' * (ended != 1)} {kind} {'has' if ended == 1 else 'have'} ended"
+        if ended
+        else f"no job {kind} has ended yet"
     ),
     "ended_week": _count("ended in the last 7 days"),
     "running": _count("are running"),

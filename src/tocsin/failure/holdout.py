@@ -121,7 +121,7 @@ class Calibrated:
 
 def _share(value: Any) -> float:
     if not 0 <= float(value) <= 1:
-        raise ValueError(f"own_weight is {value}, which is no share")
+        raise ValueError(f"own_weight is {value}; it must be between 0 and 1")
     return float(value)
 
 

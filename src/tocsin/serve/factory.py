@@ -21,6 +21,7 @@ from tocsin.serve.routes import (
     clusters,
     events,
     health,
+    job_page,
     jobs,
     learning,
     models,
@@ -56,6 +57,7 @@ def routes(service: Service, broadcast: Broadcast, metrics: Metrics) -> FastAPI:
         app.include_router(router, prefix=API)
     app.include_router(health.public)
     app.include_router(pages.router)
+    app.include_router(job_page.router)
     app.mount("/static", StaticFiles(directory=pages.FOLDER / "static"))
     problems.install(app)
     documents.describe(app)

@@ -209,7 +209,7 @@ def _found(connection: sa.Connection, number: int) -> Case:
     if row is None:
         last = connection.execute(sa.select(sa.func.max(cases.c.id))).scalar()
         known = "there are none yet" if last is None else f"the last one is {last}"
-        raise NotFound(f"no case {number} ({known}); list all of them with: tocsin cases")
+        raise NotFound(f"no case {number} ({known}); list them with: tocsin cases list --all")
     answers = connection.execute(sa.select(feedback).where(feedback.c.case == number).order_by(feedback.c.id))
     return _case(row, tuple(Answer(a.at, a.who, CaseStatus(a.answer), a.note) for a in answers))
 

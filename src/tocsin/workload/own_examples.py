@@ -53,7 +53,9 @@ def read_examples(
     same script. A script in both folders is refused: nothing could be learned from it.
     """
     if not OPERATION.fullmatch(name):
-        raise InputError(f'"{name[:80]}" is no name of an operation; it has small letters, digits and _')
+        raise InputError(
+            f'"{name[:80]}" is not a valid name for an operation; use lower-case letters, digits and _'
+        )
     answers: dict[str, set[bool]] = {}
     for text, is_it in more:
         answers.setdefault(kind_of(text), set()).add(is_it)

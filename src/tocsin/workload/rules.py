@@ -58,7 +58,7 @@ def read_rules(path: Path) -> list[Rule]:
 def _rule(name: str, table: Any, path: Path) -> Rule:
     if not OPERATION.fullmatch(name):
         raise InputError(
-            f'{path}: "{name[:80]}" is no name of an operation; it has small letters, digits and _'
+            f'{path}: "{name[:80]}" is not a valid name for an operation; use lower-case letters, digits and _'
         )
     if not isinstance(table, dict) or not table or table.keys() - _KEYS:
         raise InputError(f'{path}: [{name}] must hold words = ["…"] or phrases = ["…"], and nothing else')

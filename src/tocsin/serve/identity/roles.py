@@ -49,6 +49,7 @@ def _tasks(name: str, least: Role) -> dict[tuple[str, str], Permission]:
 
 PERMISSIONS: Mapping[tuple[str, str], Permission] = {
     ("GET", "/"): _USER,
+    ("GET", "/jobs/{job}"): _OWN,
     ("GET", "/healthz"): _PUBLIC,
     ("GET", "/readyz"): _PUBLIC,
     ("GET", "/metrics"): _PUBLIC,

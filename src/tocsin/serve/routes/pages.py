@@ -17,12 +17,12 @@ from tocsin.core.verdict import ALARMS, CaseStatus
 from tocsin.serve.dependencies import Asker, TheService
 from tocsin.serve.visible import own_users, visible
 
-__all__ = ["FOLDER", "router"]
+__all__ = ["FOLDER", "TEMPLATES", "router"]
 
 router = APIRouter(include_in_schema=False)
 
 FOLDER = Path(__file__).parent.parent
-_TEMPLATES = Jinja2Templates(FOLDER / "templates")
+TEMPLATES = Jinja2Templates(FOLDER / "templates")
 _SHOWN = 30
 
 
@@ -51,7 +51,7 @@ def first(request: Request, service: TheService, asker: Asker) -> Response:
         "states": service.states,
         "reasons": list(service.reasons()),
     }
-    return _TEMPLATES.TemplateResponse(request, "start.html", values)
+    return TEMPLATES.TemplateResponse(request, "start.html", values)
 
 
 def _worst(verdict: dict[str, Any]) -> str:

@@ -9,6 +9,8 @@ __all__ = ["ManyWords"]
 
 _FREQUENT = b"etaoinsrhldcumfpgwybvkxjqz"
 """Letters, the most frequent ones first."""
+_RARITY = bytes(_FREQUENT.find(code) % (len(_FREQUENT) + 1) for code in range(256))
+"""A number for each byte: the less frequent the letter, the higher; what is no letter is the rarest."""
 
 
 class ManyWords:
@@ -18,10 +20,11 @@ class ManyWords:
         self._row = min(5, *map(len, words))
         self._table = np.zeros(1 << 16, dtype=bool)
         self._by_code: dict[int, list[tuple[int, bytes]]] = {}
-        for word in words:
-            at = max(range(len(word) - self._row + 1), key=lambda at: _rarity(word[at : at + self._row]))
-            code = int(_codes(word[at : at + self._row], self._row)[0])
-            self._table[code] = True
+        rarest = [_rarest(word, self._row) for word in words]
+        rows = b"".join(word[at : at + self._row] for at, word in zip(rarest, words, strict=True))
+        codes = _codes(rows, self._row)[:: self._row]
+        self._table[codes] = True
+        for at, word, code in zip(rarest, words, codes.tolist(), strict=True):
             self._by_code.setdefault(code, []).append((at, word))
 
     def are_in(self, text: bytes) -> bool:
@@ -38,8 +41,10 @@ class ManyWords:
         )
 
 
-def _rarity(letters: bytes) -> int:
-    return sum(_FREQUENT.find(letter) % (len(_FREQUENT) + 1) for letter in letters)
+def _rarest(word: bytes, row: int) -> int:
+    """Where the rarest consecutive bytes of a word begin."""
+    rarity = word.translate(_RARITY)
+    return max(range(len(word) - row + 1), key=lambda at: sum(rarity[at : at + row]))
 
 
 def _codes(text: bytes, row: int) -> NDArray[np.uint16]:
