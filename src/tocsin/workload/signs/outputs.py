@@ -56,6 +56,8 @@ _CHANGES = re.compile(r"%[-+ #0-9*]*(?:[boxXucq(aA]|\.[\d*]*[sbq])")
 """A format that prints its argument in another form, or only part of it."""
 _JOINS_LINES = re.compile(r"tr -d\S* \S*(?:\\n|\\012)|paste -\w*s\w* ?(?:-d ?)?(?:''|\"\"|'?\\0)")
 _DIGITS_ONLY = re.compile(r"(?:\\d|\[0-9\])(?:[+*]|\\\+|\{[\d,]*\})?(?:\(\?=[^)]*\))?[$\"']*$")
+_HOST_NAMES = frozenset({"hostname", "hostnames"})
+"""What `scontrol show` derives from the list of nodes."""
 _PRINTERS = HARMLESS | ECHOES | FILTERS | KEEPS | SEARCHES | PATHS | DECODERS | SHELL_STATE
 
 
@@ -181,7 +183,7 @@ class Outputs(Words):
             file := next(filter(None, map(self.matching, arguments or ["*"])), "")
         ):
             return Value(file, OWN)
-        reveals = name in REVEALS and not (name == "scontrol" and "hostnames" in arguments)
+        reveals = name in REVEALS and not (name == "scontrol" and not _HOST_NAMES.isdisjoint(arguments))
         if own or reveals:
             return OWN_PIECE
         return PERHAPS if name == "ls" and self.files else FROM_OUTSIDE
