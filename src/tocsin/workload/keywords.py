@@ -164,7 +164,7 @@ class Keywords(NamedTuple):
             *(self.programs, self.named),
             *(self.learning >= least for least in _WORDS),
         ]
-        for domain in domains(self.joined):
+        for domain in domains(self.joined).intersection(DOMAINS):
             found[_FIRST_DOMAIN + DOMAINS.index(domain)] = 1
         if (language := language_of(self.joined)) is not None:
             found[_FIRST_LANGUAGE + LANGUAGES.index(language)] = 1
