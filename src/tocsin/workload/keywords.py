@@ -5,6 +5,7 @@ A keyword weighs the same in short and in long scripts, so innocent lines around
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -270,6 +271,7 @@ def idle_lines(lines: Sequence[str]) -> NDArray[np.bool_]:
     return np.fromiter(map(_is_idle, lines), bool, len(lines))
 
 
+@lru_cache(maxsize=4096)  # half of the lines of many scripts also occur in others
 def _is_idle(line: str) -> bool:
     head = line.partition(" ")[0].rstrip(";")
     if head not in _IDLE or "&&" in line or "|" in line or "$(" in line or ";" in line[:-1]:

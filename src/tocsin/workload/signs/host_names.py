@@ -83,8 +83,10 @@ def names_host(text: str, *, web: bool = True, institutions: bool = False) -> bo
 
 
 def _is_domain(end: str) -> bool:
-    name, _, port = end.partition("-")
-    return end in SURE or end[:4] == "xn--" or end in _CAPITALS or (port.isdigit() and name in SURE)
+    if end in SURE or end in _CAPITALS:
+        return True
+    name, dash, port = end.partition("-")
+    return bool(dash) and (end[:4] == "xn--" or (port.isdigit() and name in SURE))
 
 
 def _is_host(text: str, end: re.Match[str], *, institutions: bool) -> bool:
