@@ -357,8 +357,10 @@ def _innocent(result: Results) -> Iterator[str]:
         ("eleventh", "50 of 78 passed at first"),
         ("twelfth", "11 of 34 passed at first"),
         ("thirteenth", "22 of 60 passed at first"),
+        ("fourteenth", "28 of 44 passed at first"),
     ):
-        each = result["informed_disguises"][part]
+        if (each := result["informed_disguises"].get(part)) is None:  # written since the last run
+            continue
         yield f"| disguised miners, written with the rules at hand, {words} | {each['scripts']} | {each['cryptomining']} | {each['only_open_sign']} | {each['fine']} |"
     yield ""
 

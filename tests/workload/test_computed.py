@@ -11,6 +11,7 @@ READ = {
     "a command in a variable": "CMD='srun ./model in.nml'\neval $CMD",
     "an array": 'cmd=(srun ./model)\n"${cmd[@]}" in.nml',
     "a node of the job": "H=$(scontrol show hostnames $SLURM_NODELIST | head -1)\n./model --server $H:29500",
+    "a node of the job, in the singular": "H=$(scontrol show hostname $SLURM_NODELIST | head -n 1)\n./model --server $H:29500",
     "the stem of a file": 'for f in *.nc; do ./model "${f%.nc}"; done',
     "a number": './model --dt $(echo "scale=3; 1/3" | bc)',
     "a line of a table": "./model $(sed -n ${SLURM_ARRAY_TASK_ID}p table.txt)",

@@ -30,6 +30,12 @@ def screened(screener: Screener, *lines: str) -> Screening:
         (["python train.py --dataset cifar10 --data /data/imagenet"], None, "python"),
         (["OMP_NUM_THREADS=4 julia -t 8 heat.jl"], None, "julia"),
         (["conda run -n bio samtools sort in.bam"], "samtools", None),
+        (["LMP=~/src/lmp_mpi_icc", "$LMP -in melt.lmp"], "lammps", None),
+        (["dask-scheduler &", "srun dask-worker $HOST:8786"], "dask", None),
+        (["srun ElmerSolver_mpi Forward.sif"], "elmer", None),
+        (["python ask.py --model /models/llms/mine"], None, "python"),
+        (["N=$(nvidia-smi -L | wc -l | tail -n 1) bash /opt/vllm/start.sh"], "vllm", None),
+        (["RUN=`which relion_refine_mpi`", "srun $RUN --i movies.star"], "relion", None),
     ],
 )
 def test_application_and_language_are_those_of_the_commands(
@@ -45,10 +51,10 @@ def test_application_and_language_are_those_of_the_commands(
         ("vllm serve meta-llama/Llama-3.1-8B --port 8000", "vllm"),
         ("python -m vllm.entrypoints.openai.api_server --model mistral", "vllm"),
         ("python -m sglang.launch_server --model-path qwen", "sglang"),
-        ("./llama-server -m model.gguf -ngl 99", "llama-server"),
-        ("singularity run tgi.sif text-generation-launcher --model-id x", "text-generation-launcher"),
+        ("./llama-server -m model.gguf -ngl 99", "llama.cpp"),
+        ("singularity run tgi.sif text-generation-launcher --model-id x", "text-generation-inference"),
         ("ollama serve", "ollama"),
-        ("trtllm-serve /models/llama --tp_size 4", "trtllm-serve"),
+        ("trtllm-serve /models/llama --tp_size 4", "tensorrt-llm"),
         ("lmdeploy serve api_server internlm", "lmdeploy"),
     ],
 )
@@ -56,6 +62,21 @@ def test_inference_engines_are_machine_learning(screener: Screener, command: str
     found = screened(screener, "#SBATCH --gres=gpu:1", "module load cuda", command)
     assert found.domain == "machine learning"
     assert (found.application, found.operations["ai"] >= 0.5) == (application, True)
+
+
+@pytest.mark.parametrize(
+    ("command", "application"),
+    [
+        ("singularity exec --nv /images/vllm-openai_0.9.sif python ask.py", "vllm"),
+        ("apptainer run --bind /scratch:/scratch alphafold_3.sif run.sh", "alphafold"),
+        ("apptainer exec pytorch_2.sif gmx mdrun -deffnm md", "gromacs"),
+        ("singularity exec ubuntu_24.sif vasp_std.x", "vasp"),
+    ],
+)
+def test_a_container_is_named_if_no_program_in_it_is(
+    screener: Screener, command: str, application: str
+) -> None:
+    assert screened(screener, command).application == application
 
 
 @pytest.mark.parametrize(
@@ -87,6 +108,7 @@ def test_a_job_for_a_person_at_a_screen_is_interactive(
         ["echo ready on $(hostname)", "while true; do sleep 60; done"],
         ["tail -f /dev/null"],
         ["T=100000", "sleep $T"],
+        ["IP=$(hostname -I | awk '{print $1}')", "echo ssh $USER@$IP", "while :; do sleep 3600; date; done"],
     ],
 )
 def test_a_job_that_only_waits_is_idle(screener: Screener, lines: list[str]) -> None:

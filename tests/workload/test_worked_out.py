@@ -50,7 +50,17 @@ def test_filters_that_choose_words_keep_them(command: str) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["cut -c1-3", "cut -dx -f2", "tr _ .", "rev", "sed s/_/./", "awk '{print $1$2}'", "awk -Fx '{print $1}'"],
+    [
+        "cut -c1-3",
+        "cut -dx -f2",
+        "cut -d_ -f1,2 --output-delimiter=.",
+        "tr _ .",
+        "rev",
+        "sed s/_/./",
+        "awk '{print $1$2}'",
+        "awk -Fx '{print $1}'",
+        "awk -F_ -vOFS=. '{print$1,$2}'",
+    ],
 )
 def test_what_other_filters_make_is_computed(command: str) -> None:
     assert HANDS_ON in kinds(f"for x in a_b c_d; do ./m $(echo $x | {command}); done")
@@ -105,6 +115,8 @@ def test_what_a_server_answers_is_handed_on(script: str) -> None:
         "coproc T { rev; }\nread -r h <&${T[0]}\n./m $h",
         "for x in a b; do h=$h.$x; done\n./m ${h#.}",
         "parallel ./m {1}.{2} ::: a ::: b",
+        "./m -s $(TZ=example date +%Z).$(TZ=ch date +%Z)",
+        "RANDOM=7\n./m -s $((RANDOM%256)).$((RANDOM%256)).$((RANDOM%256)).9",
         "rev <<< x > a.dat\nrsync a.dat b\nbash b",
         '#!/usr/bin/tcc -run\nint main() { char c[9]; snprintf(c, 9, "%s", "a"); return system(c); }',
         'sbcl <<\'E\'\n(run-program "./m" (list (format nil "~a" "b")))\nE',

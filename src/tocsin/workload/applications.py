@@ -61,6 +61,7 @@ DOMAINS = (
     "machine learning", "chemistry", "bioinformatics", "engineering", "earth science", "physics", "math", "benchmark",
     "cryptomining", "security",
 )  # fmt: skip
+"""Those that are features of the shipped weights; the catalogue has more."""
 _LANGUAGES = (
     # name, words, beginnings of words, endings of files
     ("python", "jupyter ipython pip conda", "python", "py ipynb"),
@@ -91,7 +92,13 @@ _LAUNCHERS = {
 }
 _BUILD = re.compile(r"[_.\d-]|hpc")
 """Where the name of a program ends and its variant begins."""
-_SCRIPTS = (".sh", ".py", ".r", ".jl", ".pl", ".m", ".bash", ".sif", ".log", ".out", ".txt")
+_LEAST_STEM = 4
+"""Letters of one, unless an underscore follows: lmp_hpc."""
+_SCRIPTS = (".sh", ".py", ".r", ".jl", ".pl", ".m", ".bash", ".log", ".out", ".txt")
+_PROGRAM = re.compile(r"[\w.+:~=-]+$")
+_CONTAINERS = frozenset({"singularity", "apptainer"})
+_IMAGES = (".sif", ".simg", ".sqsh")
+"""Containers as files."""
 LANGUAGES = tuple(name for name, *_ in _LANGUAGES)
 _BY_LANGUAGE = tuple(
     (name, frozenset(words.split()), beginning, frozenset(endings.split()))
@@ -136,29 +143,38 @@ def applications(commands: Sequence[str], words: Collection[str]) -> list[Applic
     if not known:
         if catalogue.keys().isdisjoint(_stem(word) for word in words if word[:4] in _heads()):
             return [None] * len(commands)
-        return [catalogue.get(_program_name(command.lower())) for command in commands]
+        return [_by_build(command.lower()) for command in commands]
     found: list[Application | None] = []
     for command in commands:
         low = command.lower()
         here = known & joined_words(command) if any(name in low for name in known) else set()
         first = min(sorted(here), key=low.find) if here else None  # an option follows its program
-        found.append(catalogue[first] if first else None)
+        found.append(catalogue[first] if first else _by_build(low))
     return found
 
 
-def _program_name(command: str) -> str:
-    """The name of a program from its build: castep for `mpirun -np 4 castep.mpi`, ansys for `ansys232`; else empty."""
-    for word in command.split(None, 12):
-        name = word.rpartition("/")[2]
-        if word[0] == "-" or not name[:1].isalpha() or name in _LAUNCHERS:
-            continue
-        stem = _stem(name)
-        return stem if len(stem) >= 4 and not name.endswith(_SCRIPTS) else ""
-    return ""
+def _by_build(command: str) -> Application | None:
+    """The application of a program's build or container: castep for `mpirun -np 4 castep.mpi`, ansys for `ansys232`."""
+    words = command.split(None, 24)
+    names = [
+        name
+        for word in words
+        if word[0] != "-"
+        and (name := word.rpartition("/")[2].rstrip("`)\"'"))[:1].isalpha()
+        and name not in _LAUNCHERS
+    ]
+    inside = names[:1]
+    if not _CONTAINERS.isdisjoint(words):
+        image = next((place for place, name in enumerate(names) if name.endswith(_IMAGES)), 0)
+        inside = names[image + 1 : image + 2] + names[image : image + 1] + inside
+    stems = (_stem(name) for name in inside if not name.endswith(_SCRIPTS) and _PROGRAM.match(name))
+    return next((kind for stem in stems if (kind := _programs().get(stem))), None)
 
 
 def _stem(name: str) -> str:
-    return _BUILD.split(name, maxsplit=1)[0]
+    """The name before its variant; empty if that is too short to mean anything."""
+    stem = _BUILD.split(name, maxsplit=1)[0]
+    return stem if len(stem) >= _LEAST_STEM or name[len(stem) : len(stem) + 1] == "_" else ""
 
 
 def domains(words: set[str]) -> set[str]:

@@ -5,6 +5,7 @@ A keyword weighs the same in short and in long scripts, so innocent lines around
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -164,7 +165,7 @@ class Keywords(NamedTuple):
             *(self.programs, self.named),
             *(self.learning >= least for least in _WORDS),
         ]
-        for domain in domains(self.joined):
+        for domain in domains(self.joined).intersection(DOMAINS):
             found[_FIRST_DOMAIN + DOMAINS.index(domain)] = 1
         if (language := language_of(self.joined)) is not None:
             found[_FIRST_LANGUAGE + LANGUAGES.index(language)] = 1
@@ -270,6 +271,7 @@ def idle_lines(lines: Sequence[str]) -> NDArray[np.bool_]:
     return np.fromiter(map(_is_idle, lines), bool, len(lines))
 
 
+@lru_cache(maxsize=4096)  # half of the lines of many scripts also occur in others
 def _is_idle(line: str) -> bool:
     head = line.partition(" ")[0].rstrip(";")
     if head not in _IDLE or "&&" in line or "|" in line or "$(" in line or ";" in line[:-1]:

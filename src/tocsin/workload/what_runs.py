@@ -26,6 +26,14 @@ _PREPARES = frozenset(
     pip pip3 apt apt-get deactivate activate head wc sort printenv df du free uname whoami squeue scontrol sacct sinfo
     nvidia-smi lscpu uptime find basename dirname read eval grep egrep fgrep zgrep sed""".split()  # noqa: SIM905  # a list of words reads best so
 )
+_CAPTURES = re.compile(r"\w{1,64}=[\"']?(?:\$\(|`)\s*")
+"""A command whose output becomes a value."""
+_SUBSTITUTED = re.compile(r"[^)`]*+(?:[)`]\S*\s*)?")
+"""The rest of a substitution."""
+_FILTERS = frozenset("awk cut tr tail tee".split())  # noqa: SIM905  # likewise
+"""Filters, which end many substitutions; what follows the bracket is a command: `N=$(lscpu | tail -n 1) ./solve`."""
+_LOOKS_UP = (_PREPARES | _FILTERS) - {"which", "type"}
+"""Those whose output names no program."""
 _PREPARES_AT_ONCE = _PREPARES.union(_ASSIGNERS)
 """First words that need no further check; most commands have one."""
 _MANAGERS = frozenset("conda mamba micromamba spack poetry uv pixi virtualenv venv".split())  # noqa: SIM905  # likewise
@@ -76,10 +84,19 @@ def _run_by(line: str) -> tuple[str, ...]:
             continue
         if _HAS_BEFORE.match(command) and (before := _BEFORE.match(f"{command} ")):
             command = command[before.end() :]
+        captures = _CAPTURES.match(command) if "=" in command else None
+        inside = command[captures.end() :] if captures else command
+        if inside.partition(" ")[0] in (_LOOKS_UP if captures else _FILTERS if _closes(inside) else ()):
+            command = _SUBSTITUTED.sub("", inside, count=1)
         if command and not _prepares(command):
             command = _MANAGED.sub("", command) if "run" in command else command
             found.append(_MODULE.sub(r"\1 \1", command) if "-m" in command else command)
     return tuple(found)
+
+
+def _closes(command: str) -> bool:
+    """Whether a command may end a substitution."""
+    return ")" in command or "`" in command
 
 
 def _prepares(command: str) -> bool:

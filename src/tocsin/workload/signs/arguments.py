@@ -49,6 +49,10 @@ _NUMBERED_ADDRESS = re.compile(
     rf"|(?<![\w/.-])(?:[\w-]+\.)+[A-Za-z]{{2,24}}:\d*{NUMBER}|(?<![\w/.-]){NUMBER}:[1-9]\d{{3,4}}(?![\w/.:])"
 )
 """A host and port with a computed number, or with an octet that is not written out."""
+_NUMBERS_WITH_DOTS = re.compile(
+    rf"(?<![\w.])(?:(?:\d{{1,3}}|{NUMBER})\.){{3}}(?:\d{{1,3}}|{NUMBER})(?![\w.])"
+)
+"""Four numbers, computed ones among them: an address without a port."""
 _HERE = re.compile(r"\"?\$(?:PWD|\{PWD\})/[\w./-]+\"?$")
 """A program in the current folder, however the script got there."""
 _HAS_MARK = re.compile(f"[{UNKNOWN}{PIECE}{NUMBER}]")
@@ -126,7 +130,9 @@ def _is_host_of_pieces(text: str) -> bool:
 
 
 def _is_numbered_address(text: str) -> bool:
-    """Whether a value is a host and port with a computed number."""
+    """Whether a value is a host with a computed number."""
+    if NUMBER in text and any(NUMBER in found[0] for found in _NUMBERS_WITH_DOTS.finditer(text)):
+        return True
     if ":" not in text or not (NUMBER in text or UNKNOWN in text):
         return False
     return any(_HAS_MARK.search(found[0]) for found in _NUMBERED_ADDRESS.finditer(text))

@@ -12,12 +12,12 @@ from tocsin.workload.signs.top_level_domains import SURE
 
 __all__ = ["has_name_with_end", "names_host", "strings_of"]
 
-_END = re.compile(r"\.([A-Za-z][A-Za-z0-9-]{1,40})(?![\w(@\[-])")
+_END = re.compile(r"\.([A-Za-z][A-Za-z0-9-]{1,40})(?![\w(@-])")
 """Where a name may end."""
 _NAME = re.compile(r"(?:[^\W_](?:(?:[^\W_]|-){0,61}[^\W_])?\.){0,6}[^\W_](?:[^\W_]|-){1,62}$")
 """The rest of it. The last part must be registered, so it has no underscore."""
-_NOT_BEFORE = frozenset("_@/$}*%&~\\-.")
-_NOT_BEHIND = re.compile(r"\.?(?:[\w(@\[*{$-]|\.\w|\s{0,2}=|:{1,2}[A-Za-z_$]|/[\w.*${}-]{0,80}[.*]\w)")
+_NOT_BEFORE = frozenset("_@/$}*\\-.")
+_NOT_BEHIND = re.compile(r"\.?(?:[\w(@*{$-]|\.\w|\s{0,2}=(?!\d{2,5}\b)|::|:\$|/[\w.*${}-]{0,80}[.*]\w)")
 _CAPITALS = frozenset({"COM", "NET", "ORG"})
 """Others in capital letters are words of Fortran."""
 _LONGEST = 255
@@ -83,7 +83,10 @@ def names_host(text: str, *, web: bool = True, institutions: bool = False) -> bo
 
 
 def _is_domain(end: str) -> bool:
-    return end in SURE or end[:4] == "xn--" or end in _CAPITALS
+    if end in SURE or end in _CAPITALS:
+        return True
+    name, dash, port = end.partition("-")
+    return bool(dash) and (end[:4] == "xn--" or (port.isdigit() and name in SURE))
 
 
 def _is_host(text: str, end: re.Match[str], *, institutions: bool) -> bool:

@@ -56,6 +56,8 @@ _CHANGES = re.compile(r"%[-+ #0-9*]*(?:[boxXucq(aA]|\.[\d*]*[sbq])")
 """A format that prints its argument in another form, or only part of it."""
 _JOINS_LINES = re.compile(r"tr -d\S* \S*(?:\\n|\\012)|paste -\w*s\w* ?(?:-d ?)?(?:''|\"\"|'?\\0)")
 _DIGITS_ONLY = re.compile(r"(?:\\d|\[0-9\])(?:[+*]|\\\+|\{[\d,]*\})?(?:\(\?=[^)]*\))?[$\"']*$")
+_HOST_NAMES = frozenset({"hostname", "hostnames"})
+"""What `scontrol show` derives from the list of nodes."""
 _PRINTERS = HARMLESS | ECHOES | FILTERS | KEEPS | SEARCHES | PATHS | DECODERS | SHELL_STATE
 
 
@@ -159,7 +161,8 @@ class Outputs(Words):
         own = any(self.files.get(base(value.text)) for value in values if ALNUM.search(value.text))
         if name not in HARMLESS and name not in SHELL_STATE:
             return CHANGED if own or any(map(carries, arguments)) else PERHAPS
-        return self._of_harmless(name, arguments, values, own=own)
+        told = any("=" in word for word in words[:place])  # the zone of a clock may be any word
+        return self._of_harmless(name, arguments, values, own=own or told)
 
     def _of_harmless(
         self, name: str, arguments: Sequence[str], values: Sequence[Value], *, own: bool
@@ -181,7 +184,7 @@ class Outputs(Words):
             file := next(filter(None, map(self.matching, arguments or ["*"])), "")
         ):
             return Value(file, OWN)
-        reveals = name in REVEALS and not (name == "scontrol" and "hostnames" in arguments)
+        reveals = name in REVEALS and not (name == "scontrol" and not _HOST_NAMES.isdisjoint(arguments))
         if own or reveals:
             return OWN_PIECE
         return PERHAPS if name == "ls" and self.files else FROM_OUTSIDE

@@ -89,7 +89,13 @@ def has_built_address(text: str) -> bool:
         return False
     if NUMBER in text and _NUMBERS_ADDRESS.search(text):
         return True
-    return (PIECE in text or UNKNOWN in text) and _BUILT_ADDRESS.search(text) is not None
+    if not (PIECE in text or UNKNOWN in text):
+        return False
+    return any(  # an address is within a line, and few lines of a document have all that one needs
+        _BUILT_ADDRESS.search(line)
+        for line in text.split("\n")
+        if ":" in line and (PIECE in line or UNKNOWN in line)
+    )
 
 
 def has_host_and_port(text: str) -> bool:

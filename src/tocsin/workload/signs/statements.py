@@ -42,11 +42,16 @@ _SHORT = 1000
 
 def statements(text: str) -> Statements:
     """Every simple command in order, including those of loops, functions and subshells."""
-    return _short(text) if len(text) <= _SHORT else _Walk(text).run()
+    return _short(text) if len(text) <= _SHORT else _long(text)
 
 
 @lru_cache(maxsize=4096)  # most substitutions are a few words that many scripts have
 def _short(text: str) -> Statements:
+    return _Walk(text).run()
+
+
+@lru_cache(maxsize=8)  # a file that a script writes may be run by several of its commands
+def _long(text: str) -> Statements:
     return _Walk(text).run()
 
 

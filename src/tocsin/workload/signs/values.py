@@ -62,7 +62,8 @@ def is_exact(value: Value) -> bool:
 
 def base(path: str) -> str:
     """The name of a file without its folder."""
-    return path.strip("\"'").rpartition("/")[2]
+    at = path.rfind("/") + 1  # words may be long
+    return path[at:].rstrip("\"'") if at else path.strip("\"'")
 
 
 def is_itself(word: str) -> bool:

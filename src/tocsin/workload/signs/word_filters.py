@@ -7,6 +7,8 @@ __all__ = ["keeps_words"]
 
 _LINES = frozenset("head tail sort uniq tac comm column shuf expand fmt".split())  # noqa: SIM905
 """Programs that select whole lines, or reorder them."""
+_PUTS_BETWEEN = ("--output-d", "OFS")
+"""What sets the text between two words of the output."""
 _SEPARATOR = re.compile(
     r"(?:-d|-F|--delimiter=|--field-separator=)?[\"']?(?:\\?[^\w.]|_|\\_|\\t|\[:\]|\[[ \t,;:/_=-]+\]\+?|[^\w.]\|[^\w.])[\"']?$"
 )
@@ -28,6 +30,8 @@ def keeps_words(name: str, arguments: Sequence[str]) -> bool:
     """Whether each word that a program prints is one that it read."""
     if name in _LINES:
         return True
+    if any(mark in word for word in arguments for mark in _PUTS_BETWEEN):
+        return False
     options = [word for word in arguments if word[:1] == "-"]
     if name == "cut":
         return any(word[:2] == "-f" or "fields" in word for word in options) and _separates(arguments, "-d")

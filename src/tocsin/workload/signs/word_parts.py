@@ -49,11 +49,16 @@ _CLOSES = {"(": (")", Kind.COMMAND), "{": ("}", Kind.BRACED)}
 
 def word_parts(word: str, *, quoted: bool) -> Sequence[Value | Part]:
     """The parts of a word, or of text in double quotes; what does not depend on the script is a value."""
-    return _of_short(word, quoted) if len(word) <= _SHORT else _parts(word, quoted=quoted)
+    return _of_short(word, quoted) if len(word) <= _SHORT else _of_long(word, quoted)
 
 
 @lru_cache(maxsize=8192)  # most words are expanded several times, and occur in many scripts
 def _of_short(word: str, quoted: bool) -> Sequence[Value | Part]:
+    return _parts(word, quoted=quoted)
+
+
+@lru_cache(maxsize=8)  # so are documents
+def _of_long(word: str, quoted: bool) -> Sequence[Value | Part]:
     return _parts(word, quoted=quoted)
 
 
