@@ -209,7 +209,7 @@ def test_unknown_hardware_limits_nothing() -> None:
 
 def test_a_started_job_is_only_compared_with_earlier_jobs() -> None:
     jobs = [job(req_memory=2**60, time_limit=60, start=1_800_000_100)]
-    past = Known(MACHINE, past_of("name", 3))
+    past = Known(MACHINE, past_of("name", 10))
     (parts,) = assess(*jobs, past=past, stage=Stage.START)
     assert [finding.kind for finding in parts.findings] == ["time_below_every_run"]
 

@@ -13,22 +13,24 @@ from tocsin.limits.detector import DETECTOR
 
 
 def test_a_time_limit_below_all_similar_jobs_is_reported_with_the_numbers() -> None:
-    (finding,) = findings(features=past_of("name", 5), time_limit=1800)
+    (finding,) = findings(features=past_of("name", 12), time_limit=1800)
     assert (finding.kind, str(finding.level)) == ("time_below_every_run", "warning")
     assert finding.text == (
-        "requests a time limit of 00:30:00, but all 5 completed jobs of this user with this name ran longer "
+        "requests a time limit of 00:30:00, but all 12 completed jobs of this user with this name ran longer "
         "(01:00:00 to 02:00:00); request 02:24:00, or keep it if this job has less to do"
     )
-    (parts,) = assess(job(time_limit=1800), past=Known(None, past_of("name", 5)))
+    (parts,) = assess(job(time_limit=1800), past=Known(None, past_of("name", 12)))
     assert [advice.change for advice in parts.advice] == ["--time=02:24:00"]
 
 
 @pytest.mark.parametrize(
     ("key", "completed", "level"),
     [
-        ("name", 2, None),
-        ("name", 3, "warning"),
+        ("name", 9, None),
+        ("name", 10, "warning"),
         ("name", 500, "warning"),
+        ("script", 2, None),
+        ("script", 3, "warning"),
         ("script", 9, "warning"),
         ("script", 10, "critical"),
     ],
@@ -36,6 +38,11 @@ def test_a_time_limit_below_all_similar_jobs_is_reported_with_the_numbers() -> N
 def test_only_the_same_script_run_often_is_critical(key: str, completed: int, level: str | None) -> None:
     found = kinds(features=past_of(key, completed), time_limit=1800)
     assert found.get("time_below_every_run") == level
+
+
+def test_a_limit_somewhat_below_jobs_with_the_same_name_has_no_finding() -> None:
+    for key, limit, level in (("name", 2700, None), ("name", 2699, "warning"), ("script", 3599, "critical")):
+        assert kinds(features=past_of(key, 50), time_limit=limit).get("time_below_every_run") == level
 
 
 def test_a_limit_that_some_run_kept_has_no_finding() -> None:

@@ -55,7 +55,9 @@ class Thresholds:
     completed: int = 3
     """Completed similar jobs needed before they count as evidence."""
     sure: int = 10
-    """Completed jobs needed before a time limit below all of them is critical."""
+    """Completed jobs needed before a time limit below all of them is critical, or a warning if only the name is the same."""
+    time_share: float = 0.75
+    """A time limit below this share of the shortest run is a warning if only the name is the same."""
     memory_share: float = 0.5
     """A request below this share of the largest peak is a warning."""
     margin: float = 1.2

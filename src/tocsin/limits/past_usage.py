@@ -17,10 +17,11 @@ SIMILAR = {
 """Keys of history that make jobs similar, closest first. Jobs grouped by the limit itself would not be evidence."""
 
 SAME = "script"
-"""The only reliable key. Users who give a job of the same name less time often give it less to do: of the jobs whose limit
-was below all earlier runs of the user, 97 % timed out on SDSC-BLUE (146 jobs) but none of 10 on KTH-SP2. Of those that
-requested less than half of the largest peak by name, 5 % ran out of memory on the demo cluster, where 8 % of all do.
-Therefore only jobs with the same script can be critical, and only they count for memory."""
+"""The only reliable key. Users who give a job of the same name less time often give it less to do. Of 182 jobs on five
+public logs whose limit was below all earlier runs with this name, 61 % did not complete; of the 89 with a limit below
+three quarters of the shortest of ten runs or more, 81 % did not. Of those that requested less than half of the
+largest peak by name, 5 % ran out of memory on the demo cluster, where 8 % of all do. Therefore only jobs with the same
+script can be critical, and only they count for memory."""
 
 _STATISTICS = ("completed", "elapsed_least", "elapsed_most", "memory_most")
 _COMPLETED_HERE = "place.completed"
@@ -41,7 +42,15 @@ def past_usage_breaches(
     limit, memory = request["time_limit"], request["req_memory"]
     completed, least, most, peak = (_first(history, enough, name) for name in _STATISTICS)
     number = int(completed or 0)
-    if limit is not None and least is not None and most is not None and limit < least:
+    needed = by.completed if enough[0] == SAME else by.sure
+    share = 1.0 if enough[0] == SAME else by.time_share
+    if (
+        limit is not None
+        and least is not None
+        and most is not None
+        and number >= needed
+        and limit < share * least
+    ):
         yield _short_time(row, enough[0], limit, number, (int(least), int(most)), by)
     if enough[0] == SAME and memory and peak is not None and 0 < memory < by.memory_share * peak:
         yield _little_memory(row, memory, number, peak, by)
