@@ -273,10 +273,18 @@ def _by_row(breaches: Sequence[Breach], height: int) -> list[list[Breach]]:
 def _parts(breaches: Sequence[Breach], submission: Submission | None, missing: dict[str, str]) -> Parts:
     if not breaches:
         return Parts(missing=missing)
-    return Parts(findings=_findings(breaches), advice=advice(breaches, submission), missing=missing)
+    note = _environment_note(submission)
+    return Parts(findings=_findings(breaches, note), advice=advice(breaches, submission), missing=missing)
 
 
-def _findings(breaches: Sequence[Breach]) -> list[Finding]:
+def _environment_note(submission: Submission | None) -> str:
+    """What sbatch reads besides the script and its options, to end a sentence."""
+    given = {d.source: (d.value or "")[:60] for d in submission.environment} if submission else {}
+    listed = ", ".join(f"{name}={value}" for name, value in given.items())
+    return f" (in the environment: {listed})" if given else ""
+
+
+def _findings(breaches: Sequence[Breach], note: str) -> list[Finding]:
     """One per kind, worst first; the same breach in other partitions becomes evidence."""
     kinds: dict[str, list[Breach]] = {}
     for breach in sorted(breaches, key=lambda b: b.level is not Level.CRITICAL):
@@ -286,7 +294,7 @@ def _findings(breaches: Sequence[Breach]) -> list[Finding]:
             detector=NAME,
             kind=kind,
             level=same[0].level,
-            text=same[0].sentence,
+            text=same[0].sentence + (note if same[0].level is Level.CRITICAL else ""),
             evidence=list(dict.fromkeys([*same[0].evidence, *(other.sentence for other in same[1:])])),
         )
         for kind, same in kinds.items()

@@ -57,7 +57,10 @@ def contradictions(
     if submission.script.scheduler is not Scheduler.SLURM or len(submission.script.components) > 1:
         return
     for kind, options in _EXCLUDING:
-        given = [option for option in options if submission.last(option)]
+        last = [d for d in map(submission.last, options) if d]
+        # Of memory and of reserved cores, written options simply override the environment.
+        written = [d.option for d in last if not d.source or kind not in ("memory_twice", "cores_twice")]
+        given = written or [d.option for d in last]
         if len(given) > 1:
             both = f"has both {' and '.join(given)}, which exclude each other; keep one"
             yield option_breach(submission, row, kind, both, *options)
@@ -112,7 +115,8 @@ def past_deadline(submission: Submission, row: int, submit: int) -> Iterator[Bre
 
 
 def _with_line(problem: Problem) -> str:
-    return f"line {problem.line}: {problem.text}" if problem.line else f"command line: {problem.text}"
+    place = f"line {problem.line}" if problem.line else problem.source or "command line"
+    return f"{place}: {problem.text}"
 
 
 def _tasks_do_not_fit(submission: Submission) -> str | None:
@@ -295,9 +299,5 @@ def option_breach(
     submission: Submission, row: int, kind: str, text: str, *options: str, level: Level = Level.CRITICAL
 ) -> Breach:
     given = [d for d in map(submission.last, options) if d is not None]
-    evidence = [
-        f"{f'line {d.line}' if d.line else 'command line'}: {d.option}"
-        + (f"={d.value[:200]}" if d.value else "")
-        for d in given
-    ]
+    evidence = [f"{d.origin}: {d.option}" + (f"={d.value[:200]}" if d.value else "") for d in given]
     return Breach(row=row, kind=kind, level=level, text=text, evidence=tuple(evidence))

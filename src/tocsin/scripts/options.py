@@ -89,6 +89,13 @@ class Directive(NamedTuple):
     """Where option and value are, if in one piece."""
     word: Word | None = None
     """The value with its columns."""
+    source: str = ""
+    """The environment variable that set it."""
+
+    @property
+    def origin(self) -> str:
+        """Where it was given, as a user would look for it."""
+        return f"line {self.line}" if self.line else self.source or "command line"
 
 
 Locate = Callable[[int, int], Place | None]

@@ -9,6 +9,7 @@ from functools import lru_cache
 from tocsin.core.detector import Known
 from tocsin.core.errors import ScriptError
 from tocsin.scripts.edits import apply, edit
+from tocsin.scripts.environment import split_assignments
 from tocsin.scripts.options import Directive
 from tocsin.scripts.request import Value
 from tocsin.scripts.scheduler import Scheduler
@@ -30,6 +31,12 @@ class Submission:
     """What requested memory is counted per: node, cpu or gpu; None without a request."""
 
     submit_line: str | None = None
+
+    @property
+    def environment(self) -> list[Directive]:
+        """The options in effect that the submitter's environment sets."""
+        script = self.script
+        return [d for at, d in enumerate(script.directives) if d.source and at in script.effective]
 
     def value(self, option: str) -> str:
         """The value of its last occurrence; empty if there is none."""
@@ -75,8 +82,9 @@ def _read(text: str, submit_line: str | None, scheduler: Scheduler | None) -> Su
     if submit_line and submit_line.strip() and len(submit_line) < _LONGEST_LINE:
         with suppress(ValueError):  # an unclosed quote
             words = shlex.split(submit_line)
-            # before submission there are only options, without the command
-            script = script.with_options(words, only_options=words[0].startswith("-"))
+            # before submission there are only options, without the command; a colon ends an empty component
+            first = next(iter(split_assignments(words)[1]), "-")
+            script = script.with_options(words, only_options=first.startswith(("-", ":")))
     if len(script.components) > 1:  # it is unknown which component the job is
         return Submission(script=script, fixed=False, memory_per=None, submit_line=submit_line)
     return _described(script, submit_line)
