@@ -82,6 +82,13 @@ def test_a_request_within_it_is_not(line: str) -> None:
     assert critical(line) == []
 
 
+def test_a_qos_of_no_account_is_refused_whatever_the_account() -> None:
+    (finding,) = submitted("--qos=other", machine=CLUSTER).findings
+    assert (finding.level, finding.kind) == ("critical", "qos_not_associated")
+    assert finding.text.startswith("uses QOS other, which no account of this user may use")
+    assert not submitted("--qos=normal", machine=CLUSTER).findings
+
+
 def test_a_newer_release_takes_a_list_of_qos() -> None:
     machine = replace(CLUSTER, release=(26, 5))
     assert not submitted("-A physics --qos=normal,short", machine=machine).findings

@@ -17,6 +17,7 @@ Problem = tuple[str, str, str, Change | None]
 """Kind, text, remedy, change."""
 
 
+_AFTER_22_05 = (22, 6)
 _LISTS_OF_QOS = (26, 5)
 """A release that takes them: a job then starts with any of the list."""
 
@@ -53,6 +54,8 @@ def _problems(row: Demand, capacity: Capacity) -> Iterator[Problem]:
             accounts = ", ".join(sorted({a.account for a in machine.associations})[:10])
             text = f"uses account {row['account']}, which user {row['user']} may not use"
             yield "account_not_associated", text, f"use one of {accounts}", None
+    elif row["account"] is None:
+        association = _any_account(machine.associations)
     qos = row["qos"]
     if qos and "," in qos and machine.release and machine.release >= _LISTS_OF_QOS:
         yield from filter(None, (_qos(name, association, machine) for name in qos.split(",") if name))
@@ -66,6 +69,12 @@ def _problems(row: Demand, capacity: Capacity) -> Iterator[Problem]:
     yield from _above(row, limits, capacity)
 
 
+def _any_account(associations: Sequence[Association]) -> Association | None:
+    """For a job whose account is unknown: the QOS of all accounts, and no limits."""
+    every = tuple(dict.fromkeys(name for a in associations for name in a.qos))
+    return Association(account="", qos=every) if all(a.qos for a in associations) else None
+
+
 def _qos(qos: str, association: Association | None, machine: Machine) -> Problem | None:
     allowed = association.qos if association and association.qos else tuple(machine.qos or ())
     if not allowed or qos.lower() in {name.lower() for name in allowed}:
@@ -73,7 +82,9 @@ def _qos(qos: str, association: Association | None, machine: Machine) -> Problem
     if machine.qos and qos.lower() not in {name.lower() for name in machine.qos}:
         text = f"uses QOS {qos}, which this cluster does not have"
     else:
-        text = f"uses QOS {qos}, which account {association.account if association else ''} may not use"
+        account = association.account if association else ""
+        who = f"account {account} may not" if account else "no account of this user may"
+        text = f"uses QOS {qos}, which {who} use"
     return "qos_not_associated", text, f"use one of {', '.join(allowed[:10])}", None
 
 
@@ -179,7 +190,10 @@ def setting_breaches(submissions: Sequence[Submission | None], machine: Machine)
             continue
         for option in ("--account", "--qos"):
             if machine.associations is not None and submission.last(option) and not submission.value(option):
-                yield Breach(row=row, kind="empty_name", text=f"has an empty {option}", remedy="remove it")
+                yield _empty(row, option)
+        older = machine.release is not None and machine.release < _AFTER_22_05
+        if older and submission.last("--partition") and not submission.value("--partition").strip(","):
+            yield _empty(row, "--partition")
         given = submission.value("--acctg-freq")
         sampled = re.match(r"(?:.*task=)?\s*\+?(\d{1,9})", given, re.IGNORECASE | re.DOTALL)
         # Memory limits are enforced by sampling, so a job may only ask for more of it.
@@ -200,3 +214,7 @@ def setting_breaches(submissions: Sequence[Submission | None], machine: Machine)
                 text=f"sets --cpu-freq={submission.value('--cpu-freq')[:60]}, a governor that jobs may not choose",
                 remedy=f"use one of {', '.join(allowed)}",
             )
+
+
+def _empty(row: int, option: str) -> Breach:
+    return Breach(row=row, kind="empty_name", text=f"has an empty {option}", remedy="remove it")

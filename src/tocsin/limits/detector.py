@@ -55,6 +55,7 @@ _OF_THE_JOB = ("job_id", "submit", "account", "qos", "group", "user", "work_dir"
 """What the components of a heterogeneous job have in common."""
 _NO_NODES = "the nodes of the partition are unknown; CPUs, memory, GPUs and features were not compared"
 _NO_ARRAY_SIZE = "the largest allowed array index is unknown"
+_AFTER_22_05 = (22, 6)
 _DEFAULT_ARRAY_SIZE = 1001
 """MaxArraySize of slurm.conf if unset; sites raise it. slurmrestd does not report it."""
 
@@ -185,6 +186,8 @@ def _of_machine(
             missing[demand["row"]][NAME] = _NO_PARTITION
             continue
         demand["has_run_here"] = has_run_here(history[demand["row"]])
+        if not capacity.machine.release or capacity.machine.release >= _AFTER_22_05:
+            demand["cpu_memory"] = 0  # not compared with newer releases
         if demand["qos"] is None:
             demand["qos"] = qos.get(demand["account"])
         wanted.append(demand)

@@ -34,6 +34,8 @@ COUNTS = (
     *("--ntasks-per-gpu", "--core-spec", "--thread-spec", "--switches", "--wait-all-nodes"),
 )
 _LARGEST = 2**31 - 1
+_READ_BY_SLURMCTLD = ("--dependency", "--gres", "--licenses", "--tres-per-task", "--wckey")
+"""Only the last value is sent there; sbatch itself reads every one, even if a later one overrides it."""
 
 
 def newer_values(submission: Submission) -> str | None:
@@ -55,7 +57,8 @@ def too_large(submission: Submission) -> str | None:
 
 def _unknown(submission: Submission, patterns: Mapping[str, str]) -> str | None:
     for option, pattern in patterns.items():
-        given = submission.value(option)
-        if submission.last(option) and re.fullmatch(pattern, given, re.IGNORECASE | re.DOTALL | re.ASCII):
-            return f"has {option}={given[:60]}, which this release of Slurm does not take"
+        given = submission.values(option)
+        for value in given[-1:] if option in _READ_BY_SLURMCTLD else given:
+            if re.fullmatch(pattern, value, re.IGNORECASE | re.DOTALL | re.ASCII):
+                return f"has {option}={value[:60]}, which this release of Slurm does not take"
     return None

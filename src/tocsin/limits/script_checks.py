@@ -19,6 +19,7 @@ from tocsin.limits.deadline_checks import (
 from tocsin.limits.gpu_checks import (
     cpus_of_no_gpu,
     gpus_disagree,
+    gpus_of_a_range,
     gpus_of_no_tasks,
     gpus_of_unclear_tasks,
     per_no_gpu,
@@ -172,11 +173,9 @@ def _little_memory_of_whole_nodes(submission: Submission) -> str | None:
 
 
 def _several_counts(submission: Submission) -> str | None:
-    nodes = submission.value("--nodes")
+    lists = [nodes for nodes in submission.values("--nodes") if set(",:") & set(nodes)]
     return (
-        f'has the list of node counts "{nodes[:60]}", which Slurm takes from 23.11 on'
-        if set(",:") & set(nodes)
-        else None
+        f'has the list of node counts "{lists[0][:60]}", which Slurm takes from 23.11 on' if lists else None
     )
 
 
@@ -265,6 +264,7 @@ _CHECKS = (
     _Check("no_list_of_hosts", _no_list_of_hosts, ("--distribution",)),
     _Check("gpus_per_unknown_task", gpus_of_no_tasks, ("--gpus-per-task",)),
     _Check("gpus_per_unknown_task", types_of_no_tasks, ("--gpus-per-task",), since=(0, 0), until=(22, 6)),
+    _Check("gpus_per_unknown_task", gpus_of_a_range, ("--gpus-per-task",), since=(0, 0), until=(22, 6)),
     _Check("gpus_per_unknown_task", gpus_of_unclear_tasks, ("--gpus-per-task",), since=(26, 5)),
     _Check("one_task_of_several", _one_task_of_several, ("--ntasks", "--ntasks-per-node"), since=(26, 5)),
     _Check("after_impossible_job", _after_impossible_job, ("--dependency",), since=(26, 5)),

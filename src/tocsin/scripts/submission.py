@@ -43,6 +43,10 @@ class Submission:
         given = self.last(option)
         return (given.value if given else None) or ""
 
+    def values(self, option: str) -> list[str]:
+        """The value of each occurrence, in order."""
+        return [d.value or "" for d in self.script.directives if d.option == option]
+
     def last(self, option: str) -> Directive | None:
         """The last occurrence of the option; the command line comes last."""
         return next((d for d in reversed(self.script.directives) if d.option == option), None)
