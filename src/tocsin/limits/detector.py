@@ -21,6 +21,7 @@ from tocsin.limits.breach import Breach, Thresholds, unavoidable
 from tocsin.limits.capacity import Capacity
 from tocsin.limits.demand import Demand, Request, demands, requests
 from tocsin.limits.name_rules import feature_breaches, node_list_breaches, preference_breaches
+from tocsin.limits.node_files import empty_node_files, with_node_files
 from tocsin.limits.node_rules import node_breaches
 from tocsin.limits.partition_rules import (
     array_breaches,
@@ -81,6 +82,12 @@ class FittedLimits:
         submissions = read_submissions(
             known, [(request["script"], request["submit_line"]) for request in asked]
         )
+        if any(
+            submission and not request["job_id"]
+            for request, submission in zip(asked, submissions, strict=True)
+        ):
+            named = [with_node_files(*each) for each in zip(asked, submissions, strict=True)]
+            asked, submissions = [request for request, _ in named], [submission for _, submission in named]
         missing: list[dict[str, str]] = [{NAME: _NO_MACHINE} for _ in submissions]
         release = known.machine.release if known.machine else None
         operator = known.machine.operator if known.machine else None
@@ -166,6 +173,7 @@ def _of_script(
     if not request["job_id"]:  # not submitted yet, so it is checked where it will be
         yield from missing_folders(submission, row, request["work_dir"])
         yield from missing_files(submission, row, request["work_dir"], request["user"])
+        yield from empty_node_files(submission, row, request)
         if submission.script.scheduler is Scheduler.SLURM:
             yield from not_for_users(submission, row, request["user"], operator)
             yield from past_deadline(submission, row, request["submit"])
