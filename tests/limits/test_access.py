@@ -105,3 +105,8 @@ def test_the_longest_time_of_a_partition_is_no_request() -> None:
 
 def test_the_least_cpus_of_a_node_count_for_a_limit() -> None:
     assert critical("-A tiny -t 5 --mincpus=2") == ["resources_above_account"]
+
+
+def test_only_usable_reservations_are_advised() -> None:
+    (finding,) = submitted("--reservation=nosuch", machine=CLUSTER).findings
+    assert finding.text == "uses reservation nosuch, which does not exist; use one of ours, most"

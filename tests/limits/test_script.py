@@ -71,6 +71,8 @@ def test_what_a_newer_slurm_refuses_is_critical_there_alone(line: str, kind: str
         (("--begin=elevenses", "--begin=now"), "not_in_this_release"),
         (("--exclusive --mem-per-cpu=4G",), "too_few_such_nodes"),
         (("--partition=",), "empty_name"),
+        (("-C (icelake|(big))",), "not_in_this_release"),
+        (("-p gpu --gres=gpu=1",), "not_in_this_release"),
     ],
 )
 def test_what_22_05_refuses_is_critical_there(lines: tuple[str, ...], kind: str) -> None:
@@ -85,6 +87,7 @@ def test_what_22_05_refuses_is_critical_there(lines: tuple[str, ...], kind: str)
         "--exclusive --mem-per-cpu=3G",
         "--exclusive=user --mem-per-cpu=4G",
         "--licenses=a|b --licenses=",
+        "-C (icelake|big)&icelake",
         "-p gpu --gres=gpu:8,gpu:4",
     ],
 )
@@ -462,3 +465,9 @@ def test_folders_that_are_not_there_are_a_warning(tmp_path: Path) -> None:
         "no_output_folder": "warning"
     }  # sbatch expands no variables
     assert found(submitted(f"-D {tmp_path}/nosuch")) == {"no_work_folder": "warning"}
+
+
+def test_an_abbreviation_that_may_be_several_options_is_ambiguous() -> None:
+    (finding,) = submitted("--mem-per=1G").findings
+    assert finding.text.startswith('line 2: "--mem-per" is ambiguous; write --mem-per-cpu or --mem-per-gpu; ')
+    assert submitted("--mem-per-c=200G").findings[0].kind == "memory_above_any_node"

@@ -83,6 +83,11 @@ def test_a_variable_that_is_overridden_is_not_named() -> None:
     assert "environment" not in text
 
 
+def test_a_variable_is_not_named_where_it_changes_nothing() -> None:
+    (text,) = critical("SBATCH_QOS=normal -p nosuch")
+    assert "environment" not in text
+
+
 def test_a_value_that_is_overridden_is_no_reason_to_refuse() -> None:
     """slurmctld sees only the last dependency."""
     assert critical("", "#!/bin/sh\n#SBATCH -d nosuch:1\ntrue\n")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tocsin.core.machine import Association, JobLimits, Machine, Reservation
 from tocsin.core.units import format_duration, format_memory
-from tocsin.limits.breach import Breach, Change
+from tocsin.limits.breach import Breach, Change, one_of
 from tocsin.limits.capacity import Capacity
 from tocsin.limits.demand import Demand
 from tocsin.scripts.submission import Submission
@@ -51,9 +51,9 @@ def _problems(row: Demand, capacity: Capacity) -> Iterator[Problem]:
         here = [a for a in own if a.partition in (None, row["partition"])]
         association = max(here, key=lambda a: a.partition is not None, default=None)
         if association is None:
-            accounts = ", ".join(sorted({a.account for a in machine.associations})[:10])
+            accounts = one_of(sorted({a.account for a in machine.associations})[:10])
             text = f"uses account {row['account']}, which user {row['user']} may not use"
-            yield "account_not_associated", text, f"use one of {accounts}", None
+            yield "account_not_associated", text, f"use {accounts}", None
     elif row["account"] is None:
         association = _any_account(machine.associations)
     qos = row["qos"]
@@ -85,7 +85,7 @@ def _qos(qos: str, association: Association | None, machine: Machine) -> Problem
         account = association.account if association else ""
         who = f"account {account} may not" if account else "no account of this user may"
         text = f"uses QOS {qos}, which {who} use"
-    return "qos_not_associated", text, f"use one of {', '.join(allowed[:10])}", None
+    return "qos_not_associated", text, f"use {one_of(allowed[:10])}", None
 
 
 def _above(row: Demand, limits: Sequence[tuple[str, JobLimits]], capacity: Capacity) -> Iterator[Problem]:
@@ -133,9 +133,9 @@ def _licenses(requested: str | None, known: Mapping[str, int] | None) -> Iterato
         wanted[name] += int(number) if number.isdigit() else int(not colon)
     for name, total in wanted.items():
         if name not in known:
-            have = ", ".join(sorted(known)[:10]) or "none"
-            text = f"requests licence {name}, which is not known"
-            yield "unknown_license", text, f"use one of {have}", None
+            text = f"requests licence {name}, which this cluster does not have"
+            remedy = f"use {one_of(sorted(known)[:10])}" if known else "remove --licenses"
+            yield "unknown_license", text, remedy, None
         elif total > known[name]:
             text = f"requests {total} licences of {name}, but this cluster has {known[name]}"
             yield "licenses_above_total", text, f"request at most {known[name]}", None
@@ -152,15 +152,24 @@ def _reservation(row: Demand, machine: Machine) -> Iterator[Problem]:
 def _reserved(name: str, row: Demand, known: Sequence[Reservation]) -> Iterator[Problem]:
     found = next((r for r in known if r.name == name), None)
     if found is None:
-        have = f"use one of {', '.join(r.name for r in known[:10])}" if known else "leave --reservation out"
-        yield "unknown_reservation", f"uses reservation {name}, which does not exist", have, None
-        return
-    listed = [*found.users, *found.accounts]
-    if not listed or found.groups or any(entry.startswith("-") for entry in listed):
-        return
-    if row["user"] not in found.users and row["account"] not in found.accounts:
+        usable = [r.name for r in known if not _only_for_others(r, row)]
+        remedy = f"use {one_of(usable[:10])}" if usable else "remove --reservation"
+        yield "unknown_reservation", f"uses reservation {name}, which does not exist", remedy, None
+    elif listed := _only_for_others(found, row):
         text = f"uses reservation {name}, which is only for {', '.join(listed[:10])}"
-        yield "reservation_not_allowed", text, "leave --reservation out, or ask its owner", None
+        yield "reservation_not_allowed", text, "remove --reservation, or ask its owner", None
+
+
+def _only_for_others(reservation: Reservation, row: Demand) -> list[str]:
+    """The users and accounts that it is for, if the user is none of them."""
+    listed = [*reservation.users, *reservation.accounts]
+    if reservation.groups or any(entry.startswith("-") for entry in listed):
+        return []
+    return (
+        []
+        if row["user"] in listed[: len(reservation.users)] or row["account"] in reservation.accounts
+        else listed
+    )
 
 
 def gres_breaches(submissions: Sequence[Submission | None], machine: Machine) -> Iterator[Breach]:
@@ -212,7 +221,7 @@ def setting_breaches(submissions: Sequence[Submission | None], machine: Machine)
                 row=row,
                 kind="governor_not_allowed",
                 text=f"sets --cpu-freq={submission.value('--cpu-freq')[:60]}, a governor that jobs may not choose",
-                remedy=f"use one of {', '.join(allowed)}",
+                remedy=f"use {one_of(allowed)}",
             )
 
 

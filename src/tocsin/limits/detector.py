@@ -34,7 +34,7 @@ from tocsin.limits.script_checks import contradictions, misread_lines, option_br
 from tocsin.limits.submitter_checks import missing_files, missing_folders, not_for_users
 from tocsin.models.files import read_document
 from tocsin.scripts.scheduler import Scheduler
-from tocsin.scripts.submission import Submission, components, read_submissions
+from tocsin.scripts.submission import Submission, components, read_submissions, without_environment
 
 __all__ = ["DETECTOR", "FittedLimits", "Limits"]
 
@@ -88,6 +88,23 @@ class FittedLimits:
         ):
             named = [with_node_files(*each) for each in zip(asked, submissions, strict=True)]
             asked, submissions = [request for request, _ in named], [submission for _, submission in named]
+        by_row, missing = self._breaches(asked, history, submissions, past, known)
+        for row, submission in enumerate(submissions):
+            if submission and submission.environment:
+                other = _without_environment(asked[row], submission)
+                without, _ = self._breaches([other[0]], [history[row]], [other[1]], [[]], known)
+                by_row[row] = [*_with_environment(by_row[row], past[row] + without[0], submission)]
+        return [_parts(*each) for each in zip(by_row, submissions, missing, strict=True)]
+
+    def _breaches(
+        self,
+        asked: Sequence[Request],
+        history: Sequence[History],
+        submissions: Sequence[Submission | None],
+        past: Sequence[list[Breach]],
+        known: Known,
+    ) -> tuple[list[list[Breach]], list[dict[str, str]]]:
+        """For each job that is not started yet, all breaches and what was not checked."""
         missing: list[dict[str, str]] = [{NAME: _NO_MACHINE} for _ in submissions]
         release = known.machine.release if known.machine else None
         operator = known.machine.operator if known.machine else None
@@ -107,7 +124,7 @@ class FittedLimits:
                     by_row[row] += _of_components(request, submission, row, check, release)
                 if any(breach.change for breach in by_row[row]):
                     by_row[row] = with_valid_changes(request, submission, by_row[row], check)
-        return [_parts(*each) for each in zip(by_row, submissions, missing, strict=True)]
+        return by_row, missing
 
     def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
         return self.assess(job, known, stage=stage)[0]
@@ -284,18 +301,33 @@ def _by_row(breaches: Sequence[Breach], height: int) -> list[list[Breach]]:
 def _parts(breaches: Sequence[Breach], submission: Submission | None, missing: dict[str, str]) -> Parts:
     if not breaches:
         return Parts(missing=missing)
-    note = _environment_note(submission)
-    return Parts(findings=_findings(breaches, note), advice=advice(breaches, submission), missing=missing)
+    return Parts(findings=_findings(breaches), advice=advice(breaches, submission), missing=missing)
 
 
-def _environment_note(submission: Submission | None) -> str:
-    """What sbatch reads besides the script and its options, to end a sentence."""
-    given = {d.source: (d.value or "")[:60] for d in submission.environment} if submission else {}
-    listed = ", ".join(f"{name}={value}" for name, value in given.items())
-    return f" (in the environment: {listed})" if given else ""
+def _without_environment(request: Request, submission: Submission) -> tuple[Request, Submission | None]:
+    plain = without_environment(submission)
+    set_by_options = {name for name in submission.script.request if name in request}
+    values = {name: plain.script.request.get(name) for name in set_by_options}
+    return with_node_files({**request, **values}, plain)
 
 
-def _findings(breaches: Sequence[Breach], note: str) -> list[Finding]:
+def _with_environment(
+    breaches: Sequence[Breach], without: Sequence[Breach], submission: Submission
+) -> Iterator[Breach]:
+    """The variables that sbatch reads are named where there would be no breach without them."""
+    given = {d.source: (d.value or "")[:60] for d in submission.environment}
+    note = f" (in the environment: {', '.join(f'{name}={value}' for name, value in given.items())})"
+    anyway = {breach.text for breach in without}
+    for breach in breaches:
+        if breach.text in anyway or breach.text.startswith(("SBATCH_", "SLURM_")):
+            yield breach
+        elif breach.remedy:
+            yield replace(breach, remedy=breach.remedy + note)
+        else:
+            yield replace(breach, text=breach.text + note)
+
+
+def _findings(breaches: Sequence[Breach]) -> list[Finding]:
     """One per kind, worst first; the same breach in other partitions becomes evidence."""
     kinds: dict[str, list[Breach]] = {}
     for breach in sorted(breaches, key=lambda b: b.level is not Level.CRITICAL):
@@ -305,7 +337,7 @@ def _findings(breaches: Sequence[Breach], note: str) -> list[Finding]:
             detector=NAME,
             kind=kind,
             level=same[0].level,
-            text=same[0].sentence + (note if same[0].level is Level.CRITICAL else ""),
+            text=same[0].sentence,
             evidence=list(dict.fromkeys([*same[0].evidence, *(other.sentence for other in same[1:])])),
         )
         for kind, same in kinds.items()

@@ -111,7 +111,7 @@ def past_deadline(submission: Submission, row: int, submit: int) -> Iterator[Bre
     """A deadline that had passed a day before the submission, whatever the time zone."""
     deadline = moment(submission.value("--deadline"))
     if deadline and not deadline[0] and deadline[1] < submit - DAY:
-        text = "has a deadline that is over; move --deadline, or remove it"
+        text = "has a deadline in the past; move --deadline, or remove it"
         yield option_breach(submission, row, "deadline_over", text, "--deadline")
 
 

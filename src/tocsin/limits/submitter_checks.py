@@ -44,7 +44,7 @@ def missing_files(
         given = submission.value(option)
         is_path = "/" in given if option in ("--nodelist", "--exclude") else not _is_open(given)
         if given and is_path and not Path(work_dir, given).is_file():
-            text = f"needs the file {given[:200]}, which is not here; sbatch refuses the job without it"
+            text = f"needs the file {given[:200]}, which does not exist; sbatch refuses the job without it"
             yield option_breach(submission, row, "no_such_file", text, option, level=level)
 
 

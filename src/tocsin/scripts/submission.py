@@ -15,7 +15,7 @@ from tocsin.scripts.request import Value
 from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.script import SHORT, Script, parse
 
-__all__ = ["Submission", "components", "edited", "read_submissions"]
+__all__ = ["Submission", "components", "edited", "read_submissions", "without_environment"]
 
 _LONGEST_LINE = 100_000
 
@@ -74,6 +74,13 @@ def edited(submission: Submission, field: str, value: Value) -> Submission | Non
     except ScriptError:
         return None
     return _submission(text, submission.submit_line, submission.script.scheduler)
+
+
+def without_environment(submission: Submission) -> Submission:
+    """The same submission with the options of the command line alone."""
+    words = shlex.split(submission.submit_line or "")
+    line = shlex.join(split_assignments(words)[1])
+    return _submission(submission.script.text, line, submission.script.scheduler)
 
 
 def _submission(text: str, submit_line: str | None, scheduler: Scheduler | None) -> Submission:
