@@ -1,12 +1,14 @@
 """A script as the job that Slurm would make of it: its requests are kept, defaults are filled in."""
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
 from tests.kits.job_frames import SUBMIT, frame
+from tocsin.app.check import CheckRequest, question
 from tocsin.app.script_job import job_from_script, usual_values, with_defaults
 from tocsin.core.machine import Machine, Partition
 from tocsin.scripts.script import parse
@@ -68,3 +70,17 @@ def test_values_of_the_user_are_filled_in_if_the_latest_jobs_agree() -> None:
     job = taken(earlier=frame(*latest, *others))
     assert (job["account"], job["uid"], job["qos"]) == ("chem", 7, None)
     assert taken("-A maths", earlier=frame(*latest))["account"] == "maths"
+
+
+def test_the_environment_counts_for_the_user_who_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "job.sh"
+    script.write_text("#!/bin/sh\ntrue\n")
+    monkeypatch.setenv("SBATCH_QOS", "high")
+    own, other = (
+        question(CheckRequest(script=str(script), submit_options=("-n1",), user=user))
+        for user in (None, "somebody-else")
+    )
+    assert own.options == ("SBATCH_QOS=high", "-n1")
+    assert other.options == ("-n1",)

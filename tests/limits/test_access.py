@@ -82,6 +82,13 @@ def test_a_request_within_it_is_not(line: str) -> None:
     assert critical(line) == []
 
 
+def test_a_qos_of_no_account_is_refused_whatever_the_account() -> None:
+    (finding,) = submitted("--qos=other", machine=CLUSTER).findings
+    assert (finding.level, finding.kind) == ("critical", "qos_not_associated")
+    assert finding.text.startswith("uses QOS other, which no account of this user may use")
+    assert not submitted("--qos=normal", machine=CLUSTER).findings
+
+
 def test_a_newer_release_takes_a_list_of_qos() -> None:
     machine = replace(CLUSTER, release=(26, 5))
     assert not submitted("-A physics --qos=normal,short", machine=machine).findings
@@ -98,3 +105,8 @@ def test_the_longest_time_of_a_partition_is_no_request() -> None:
 
 def test_the_least_cpus_of_a_node_count_for_a_limit() -> None:
     assert critical("-A tiny -t 5 --mincpus=2") == ["resources_above_account"]
+
+
+def test_only_usable_reservations_are_advised() -> None:
+    (finding,) = submitted("--reservation=nosuch", machine=CLUSTER).findings
+    assert finding.text == "uses reservation nosuch, which does not exist; use one of ours, most"

@@ -32,6 +32,13 @@ MORE = (
         "-x n[1-3] -N 2",
         "-x n[1-3]",
     ),
+    *("--gres=gpu:3,gpu:1", "--gres=gpu:1,gpu:3", "--gres=gpu=1", "--gpus-per-task=1 -N 1-2", "-N 2,4 -N 2"),
+    *(
+        "--exclusive --mem-per-cpu=2G",
+        "--exclusive --mem-per-cpu=2000",
+        "--exclusive --mem-per-cpu=2001 -w n1",
+    ),
+    *("-C !fast", "-C ((fast))", "-C (fast)", "--partition="),
 )
 
 

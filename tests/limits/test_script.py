@@ -45,7 +45,6 @@ def test_options_that_contradict_each_other(lines: tuple[str, ...], kind: str, l
     [
         ("-n 1 --ntasks-per-node=2", "one_task_of_several"),
         ("--gpus-per-task=1 --ntasks-per-node=1 -p gpu", "gpus_per_unknown_task"),
-        ("--gpus-per-task=1 -N 1-2 -p gpu", "gpus_per_unknown_task"),
         ("-d afterok:12:999999999", "after_impossible_job"),
         ("-p gpu --cpus-per-gpu=1", "amount_per_no_gpu"),
         ("--power=level", "not_in_this_release"),
@@ -63,6 +62,59 @@ def test_what_a_newer_slurm_refuses_is_critical_there_alone(line: str, kind: str
     assert found(submitted(line, machine=replace(MACHINE, release=(26, 5)))).get(kind) == "critical"
     assert kind not in found(submitted(line, machine=replace(MACHINE, release=(22, 5))))
     assert kind not in found(submitted(line))
+
+
+@pytest.mark.parametrize(
+    ("lines", "kind"),
+    [
+        (("--gpus-per-task=1 -N 1-2 -p gpu",), "gpus_per_unknown_task"),
+        (("--begin=elevenses", "--begin=now"), "not_in_this_release"),
+        (("--exclusive --mem-per-cpu=4G",), "too_few_such_nodes"),
+        (("--partition=",), "empty_name"),
+        (("-C (icelake|(big))",), "not_in_this_release"),
+        (("-p gpu --gres=gpu=1",), "not_in_this_release"),
+    ],
+)
+def test_what_22_05_refuses_is_critical_there(lines: tuple[str, ...], kind: str) -> None:
+    assert found(submitted(*lines, machine=replace(MACHINE, release=(22, 5)))).get(kind) == "critical"
+    assert kind not in found(submitted(*lines))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--gpus-per-task=1 -N -1 -p gpu",
+        "--exclusive --mem-per-cpu=3G",
+        "--exclusive=user --mem-per-cpu=4G",
+        "--licenses=a|b --licenses=",
+        "-C (icelake|big)&icelake",
+        "-p gpu --gres=gpu:8,gpu:4",
+    ],
+)
+def test_what_22_05_takes_is_fine(line: str) -> None:
+    assert "critical" not in found(submitted(line, machine=replace(MACHINE, release=(22, 5)))).values()
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ('#SBATCH"--partition" nosuch', 'requests partition "nosuch"'),
+        ("#SBATCHES -p nosuch", 'line 2: "ES" is not an option'),
+        ("#SBATCH=x", 'line 2: "=x" is not an option'),
+    ],
+)
+def test_whatever_follows_the_prefix_is_read(line: str, text: str) -> None:
+    texts = [finding.text for finding in of_script(f"#!/bin/sh\n{line}\ntrue\n").findings]
+    assert [each for each in texts if each.startswith(text)]
+
+
+def test_every_number_of_nodes_is_read_by_sbatch() -> None:
+    assert found(submitted("-N 2,4", "-N 2"))["several_node_counts"] == "critical"
+
+
+def test_a_feature_cannot_be_negated() -> None:
+    (finding,) = submitted("-C !icelake").findings
+    assert finding.text.startswith("requests the node feature !icelake, which no node of this cluster has")
 
 
 @pytest.mark.parametrize(
@@ -413,3 +465,9 @@ def test_folders_that_are_not_there_are_a_warning(tmp_path: Path) -> None:
         "no_output_folder": "warning"
     }  # sbatch expands no variables
     assert found(submitted(f"-D {tmp_path}/nosuch")) == {"no_work_folder": "warning"}
+
+
+def test_an_abbreviation_that_may_be_several_options_is_ambiguous() -> None:
+    (finding,) = submitted("--mem-per=1G").findings
+    assert finding.text.startswith('line 2: "--mem-per" is ambiguous; write --mem-per-cpu or --mem-per-gpu; ')
+    assert submitted("--mem-per-c=200G").findings[0].kind == "memory_above_any_node"

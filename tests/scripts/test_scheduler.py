@@ -80,7 +80,9 @@ def test_here_documents_are_left_alone() -> None:
     )
     assert script.request == {"req_nodes": 1}
     assert [line for line, _ in script.commands] == [3, 4, 5, 6, 7, 8, 9]
-    assert script.problems == ((5, "#SBATCH is ignored: it is inside a here-document", "ignored"),)
+    assert [(p.line, p.text) for p in script.problems] == [
+        (5, "#SBATCH is ignored: it is inside a here-document")
+    ]
 
 
 def test_a_shift_is_not_a_here_document() -> None:

@@ -102,10 +102,17 @@ def question(request: CheckRequest) -> ScriptQuestion:
         text=read(request.script),
         user=request.user or user_name(),
         path=None if request.script == "-" else request.script,
-        options=request.submit_options,
+        options=(*_environment(request.user), *request.submit_options),
         account=request.account,
         work_dir=_working_folder(),
     )
+
+
+def _environment(user: str | None) -> tuple[str, ...]:
+    """The variables of this process that sbatch would read; those of another user are unknown."""
+    from tocsin.scripts.environment import assignments
+
+    return assignments(os.environ) if user in (None, user_name()) else ()
 
 
 def check_stored(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tocsin.core.machine import Association, JobLimits, Machine, Reservation
 from tocsin.core.units import format_duration, format_memory
-from tocsin.limits.breach import Breach, Change
+from tocsin.limits.breach import Breach, Change, one_of
 from tocsin.limits.capacity import Capacity
 from tocsin.limits.demand import Demand
 from tocsin.scripts.submission import Submission
@@ -17,6 +17,7 @@ Problem = tuple[str, str, str, Change | None]
 """Kind, text, remedy, change."""
 
 
+_AFTER_22_05 = (22, 6)
 _LISTS_OF_QOS = (26, 5)
 """A release that takes them: a job then starts with any of the list."""
 
@@ -50,9 +51,11 @@ def _problems(row: Demand, capacity: Capacity) -> Iterator[Problem]:
         here = [a for a in own if a.partition in (None, row["partition"])]
         association = max(here, key=lambda a: a.partition is not None, default=None)
         if association is None:
-            accounts = ", ".join(sorted({a.account for a in machine.associations})[:10])
+            accounts = one_of(sorted({a.account for a in machine.associations})[:10])
             text = f"uses account {row['account']}, which user {row['user']} may not use"
-            yield "account_not_associated", text, f"use one of {accounts}", None
+            yield "account_not_associated", text, f"use {accounts}", None
+    elif row["account"] is None:
+        association = _any_account(machine.associations)
     qos = row["qos"]
     if qos and "," in qos and machine.release and machine.release >= _LISTS_OF_QOS:
         yield from filter(None, (_qos(name, association, machine) for name in qos.split(",") if name))
@@ -66,6 +69,12 @@ def _problems(row: Demand, capacity: Capacity) -> Iterator[Problem]:
     yield from _above(row, limits, capacity)
 
 
+def _any_account(associations: Sequence[Association]) -> Association | None:
+    """For a job whose account is unknown: the QOS of all accounts, and no limits."""
+    every = tuple(dict.fromkeys(name for a in associations for name in a.qos))
+    return Association(account="", qos=every) if all(a.qos for a in associations) else None
+
+
 def _qos(qos: str, association: Association | None, machine: Machine) -> Problem | None:
     allowed = association.qos if association and association.qos else tuple(machine.qos or ())
     if not allowed or qos.lower() in {name.lower() for name in allowed}:
@@ -73,8 +82,10 @@ def _qos(qos: str, association: Association | None, machine: Machine) -> Problem
     if machine.qos and qos.lower() not in {name.lower() for name in machine.qos}:
         text = f"uses QOS {qos}, which this cluster does not have"
     else:
-        text = f"uses QOS {qos}, which account {association.account if association else ''} may not use"
-    return "qos_not_associated", text, f"use one of {', '.join(allowed[:10])}", None
+        account = association.account if association else ""
+        who = f"account {account} may not" if account else "no account of this user may"
+        text = f"uses QOS {qos}, which {who} use"
+    return "qos_not_associated", text, f"use {one_of(allowed[:10])}", None
 
 
 def _above(row: Demand, limits: Sequence[tuple[str, JobLimits]], capacity: Capacity) -> Iterator[Problem]:
@@ -122,9 +133,9 @@ def _licenses(requested: str | None, known: Mapping[str, int] | None) -> Iterato
         wanted[name] += int(number) if number.isdigit() else int(not colon)
     for name, total in wanted.items():
         if name not in known:
-            have = ", ".join(sorted(known)[:10]) or "none"
-            text = f"requests licence {name}, which is not known"
-            yield "unknown_license", text, f"use one of {have}", None
+            text = f"requests licence {name}, which this cluster does not have"
+            remedy = f"use {one_of(sorted(known)[:10])}" if known else "remove --licenses"
+            yield "unknown_license", text, remedy, None
         elif total > known[name]:
             text = f"requests {total} licences of {name}, but this cluster has {known[name]}"
             yield "licenses_above_total", text, f"request at most {known[name]}", None
@@ -141,15 +152,24 @@ def _reservation(row: Demand, machine: Machine) -> Iterator[Problem]:
 def _reserved(name: str, row: Demand, known: Sequence[Reservation]) -> Iterator[Problem]:
     found = next((r for r in known if r.name == name), None)
     if found is None:
-        have = f"use one of {', '.join(r.name for r in known[:10])}" if known else "leave --reservation out"
-        yield "unknown_reservation", f"uses reservation {name}, which does not exist", have, None
-        return
-    listed = [*found.users, *found.accounts]
-    if not listed or found.groups or any(entry.startswith("-") for entry in listed):
-        return
-    if row["user"] not in found.users and row["account"] not in found.accounts:
+        usable = [r.name for r in known if not _only_for_others(r, row)]
+        remedy = f"use {one_of(usable[:10])}" if usable else "remove --reservation"
+        yield "unknown_reservation", f"uses reservation {name}, which does not exist", remedy, None
+    elif listed := _only_for_others(found, row):
         text = f"uses reservation {name}, which is only for {', '.join(listed[:10])}"
-        yield "reservation_not_allowed", text, "leave --reservation out, or ask its owner", None
+        yield "reservation_not_allowed", text, "remove --reservation, or ask its owner", None
+
+
+def _only_for_others(reservation: Reservation, row: Demand) -> list[str]:
+    """The users and accounts that it is for, if the user is none of them."""
+    listed = [*reservation.users, *reservation.accounts]
+    if reservation.groups or any(entry.startswith("-") for entry in listed):
+        return []
+    return (
+        []
+        if row["user"] in listed[: len(reservation.users)] or row["account"] in reservation.accounts
+        else listed
+    )
 
 
 def gres_breaches(submissions: Sequence[Submission | None], machine: Machine) -> Iterator[Breach]:
@@ -179,7 +199,10 @@ def setting_breaches(submissions: Sequence[Submission | None], machine: Machine)
             continue
         for option in ("--account", "--qos"):
             if machine.associations is not None and submission.last(option) and not submission.value(option):
-                yield Breach(row=row, kind="empty_name", text=f"has an empty {option}", remedy="remove it")
+                yield _empty(row, option)
+        older = machine.release is not None and machine.release < _AFTER_22_05
+        if older and submission.last("--partition") and not submission.value("--partition").strip(","):
+            yield _empty(row, "--partition")
         given = submission.value("--acctg-freq")
         sampled = re.match(r"(?:.*task=)?\s*\+?(\d{1,9})", given, re.IGNORECASE | re.DOTALL)
         # Memory limits are enforced by sampling, so a job may only ask for more of it.
@@ -198,5 +221,9 @@ def setting_breaches(submissions: Sequence[Submission | None], machine: Machine)
                 row=row,
                 kind="governor_not_allowed",
                 text=f"sets --cpu-freq={submission.value('--cpu-freq')[:60]}, a governor that jobs may not choose",
-                remedy=f"use one of {', '.join(allowed)}",
+                remedy=f"use {one_of(allowed)}",
             )
+
+
+def _empty(row: int, option: str) -> Breach:
+    return Breach(row=row, kind="empty_name", text=f"has an empty {option}", remedy="remove it")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from tocsin.core.verdict import Advice, Level
 from tocsin.limits.breach import Breach
 from tocsin.limits.demand import Request
+from tocsin.limits.node_files import with_node_files
 from tocsin.scripts.changes import change_edit, change_text
 from tocsin.scripts.request import Value
 from tocsin.scripts.submission import Submission, edited
@@ -58,7 +59,7 @@ def _changed(
     if "cpus_per_task" in changes and request["req_cpus"] and isinstance(width, int):
         tasks = request["req_tasks"] or max(request["req_cpus"] // (request["cpus_per_task"] or 1), 1)
         values["req_cpus"] = tasks * width
-    return {**request, **values}, submission
+    return with_node_files({**request, **values}, submission)
 
 
 def advice(breaches: Sequence[Breach], submission: Submission | None) -> list[Advice]:

@@ -7,7 +7,7 @@ from typing import Any
 from tocsin.core.units import format_memory
 from tocsin.core.verdict import Level
 
-__all__ = ["MEGABYTE", "Breach", "Change", "Thresholds", "plural", "size", "unavoidable"]
+__all__ = ["MEGABYTE", "Breach", "Change", "Thresholds", "one_of", "plural", "size", "unavoidable"]
 
 MEGABYTE = 2**20
 
@@ -77,6 +77,11 @@ def unavoidable(breaches: Sequence[Breach], partitions: Sequence[str]) -> list[B
     if {breach.partition for breach in local}.issuperset(partitions):
         return general + [breach for breach in local if breach.partition not in refusing]
     return general
+
+
+def one_of(names: Sequence[str]) -> str:
+    """The names to choose from, as the end of "use"."""
+    return names[0] if len(names) == 1 else f"one of {', '.join(names)}"
 
 
 def plural(number: float, what: str) -> str:

@@ -48,6 +48,10 @@ class _EachNode(NamedTuple):
     core_tasks: int = 0
     shared: bool = False
     """With -O: all tasks of a node share its CPUs, so any number of them fits."""
+    cpu_memory: int = 0
+    """Of whole nodes: the memory that Slurm takes for each of a node's CPUs, used or not."""
+    one_thread: bool = False
+    """Of each core, one thread counts as a CPU."""
 
 
 def requests(jobs: pl.DataFrame) -> list[Request]:
@@ -163,7 +167,12 @@ def _each_node(submission: Submission | None) -> _EachNode:
     core_tasks = 0 if shared else _limited(number("--ntasks-per-core"))
     socket_tasks = _limited(number("--ntasks-per-socket"))
     found = _EachNode(cpus, 0, 0, sockets, cores, threads, socket_tasks, core_tasks, shared)
+    whole = submission.script.request.get("exclusive") is True and submission.memory_per == "cpu"
+    one_thread = threads == 1 or submission.value("--hint").lower() == "nomultithread"
     try:
+        if whole:
+            memory = megabytes(submission.value("--mem-per-cpu"))
+            found = found._replace(cpu_memory=memory, one_thread=one_thread)
         gpus = [
             reader(given) * factor
             for option, reader, factor in (

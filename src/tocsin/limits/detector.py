@@ -21,6 +21,7 @@ from tocsin.limits.breach import Breach, Thresholds, unavoidable
 from tocsin.limits.capacity import Capacity
 from tocsin.limits.demand import Demand, Request, demands, requests
 from tocsin.limits.name_rules import feature_breaches, node_list_breaches, preference_breaches
+from tocsin.limits.node_files import empty_node_files, with_node_files
 from tocsin.limits.node_rules import node_breaches
 from tocsin.limits.partition_rules import (
     array_breaches,
@@ -33,7 +34,7 @@ from tocsin.limits.script_checks import contradictions, misread_lines, option_br
 from tocsin.limits.submitter_checks import missing_files, missing_folders, not_for_users
 from tocsin.models.files import read_document
 from tocsin.scripts.scheduler import Scheduler
-from tocsin.scripts.submission import Submission, components, read_submissions
+from tocsin.scripts.submission import Submission, components, read_submissions, without_environment
 
 __all__ = ["DETECTOR", "FittedLimits", "Limits"]
 
@@ -55,6 +56,7 @@ _OF_THE_JOB = ("job_id", "submit", "account", "qos", "group", "user", "work_dir"
 """What the components of a heterogeneous job have in common."""
 _NO_NODES = "the nodes of the partition are unknown; CPUs, memory, GPUs and features were not compared"
 _NO_ARRAY_SIZE = "the largest allowed array index is unknown"
+_AFTER_22_05 = (22, 6)
 _DEFAULT_ARRAY_SIZE = 1001
 """MaxArraySize of slurm.conf if unset; sites raise it. slurmrestd does not report it."""
 
@@ -80,6 +82,29 @@ class FittedLimits:
         submissions = read_submissions(
             known, [(request["script"], request["submit_line"]) for request in asked]
         )
+        if any(
+            submission and not request["job_id"]
+            for request, submission in zip(asked, submissions, strict=True)
+        ):
+            named = [with_node_files(*each) for each in zip(asked, submissions, strict=True)]
+            asked, submissions = [request for request, _ in named], [submission for _, submission in named]
+        by_row, missing = self._breaches(asked, history, submissions, past, known)
+        for row, submission in enumerate(submissions):
+            if submission and submission.environment:
+                other = _without_environment(asked[row], submission)
+                without, _ = self._breaches([other[0]], [history[row]], [other[1]], [[]], known)
+                by_row[row] = [*_with_environment(by_row[row], past[row] + without[0], submission)]
+        return [_parts(*each) for each in zip(by_row, submissions, missing, strict=True)]
+
+    def _breaches(
+        self,
+        asked: Sequence[Request],
+        history: Sequence[History],
+        submissions: Sequence[Submission | None],
+        past: Sequence[list[Breach]],
+        known: Known,
+    ) -> tuple[list[list[Breach]], list[dict[str, str]]]:
+        """For each job that is not started yet, all breaches and what was not checked."""
         missing: list[dict[str, str]] = [{NAME: _NO_MACHINE} for _ in submissions]
         release = known.machine.release if known.machine else None
         operator = known.machine.operator if known.machine else None
@@ -99,7 +124,7 @@ class FittedLimits:
                     by_row[row] += _of_components(request, submission, row, check, release)
                 if any(breach.change for breach in by_row[row]):
                     by_row[row] = with_valid_changes(request, submission, by_row[row], check)
-        return [_parts(*each) for each in zip(by_row, submissions, missing, strict=True)]
+        return by_row, missing
 
     def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
         return self.assess(job, known, stage=stage)[0]
@@ -165,6 +190,7 @@ def _of_script(
     if not request["job_id"]:  # not submitted yet, so it is checked where it will be
         yield from missing_folders(submission, row, request["work_dir"])
         yield from missing_files(submission, row, request["work_dir"], request["user"])
+        yield from empty_node_files(submission, row, request)
         if submission.script.scheduler is Scheduler.SLURM:
             yield from not_for_users(submission, row, request["user"], operator)
             yield from past_deadline(submission, row, request["submit"])
@@ -185,6 +211,8 @@ def _of_machine(
             missing[demand["row"]][NAME] = _NO_PARTITION
             continue
         demand["has_run_here"] = has_run_here(history[demand["row"]])
+        if not capacity.machine.release or capacity.machine.release >= _AFTER_22_05:
+            demand["cpu_memory"] = 0  # not compared with newer releases
         if demand["qos"] is None:
             demand["qos"] = qos.get(demand["account"])
         wanted.append(demand)
@@ -274,6 +302,29 @@ def _parts(breaches: Sequence[Breach], submission: Submission | None, missing: d
     if not breaches:
         return Parts(missing=missing)
     return Parts(findings=_findings(breaches), advice=advice(breaches, submission), missing=missing)
+
+
+def _without_environment(request: Request, submission: Submission) -> tuple[Request, Submission | None]:
+    plain = without_environment(submission)
+    set_by_options = {name for name in submission.script.request if name in request}
+    values = {name: plain.script.request.get(name) for name in set_by_options}
+    return with_node_files({**request, **values}, plain)
+
+
+def _with_environment(
+    breaches: Sequence[Breach], without: Sequence[Breach], submission: Submission
+) -> Iterator[Breach]:
+    """The variables that sbatch reads are named where there would be no breach without them."""
+    given = {d.source: (d.value or "")[:60] for d in submission.environment}
+    note = f" (in the environment: {', '.join(f'{name}={value}' for name, value in given.items())})"
+    anyway = {breach.text for breach in without}
+    for breach in breaches:
+        if breach.text in anyway or breach.text.startswith(("SBATCH_", "SLURM_")):
+            yield breach
+        elif breach.remedy:
+            yield replace(breach, remedy=breach.remedy + note)
+        else:
+            yield replace(breach, text=breach.text + note)
 
 
 def _findings(breaches: Sequence[Breach]) -> list[Finding]:

@@ -13,6 +13,7 @@ from tocsin.scripts.submission import Submission
 __all__ = [
     "cpus_of_no_gpu",
     "gpus_disagree",
+    "gpus_of_a_range",
     "gpus_of_no_tasks",
     "gpus_of_unclear_tasks",
     "per_no_gpu",
@@ -101,6 +102,15 @@ def types_of_no_tasks(submission: Submission) -> str | None:
     if not asked or any(map(submission.last, counts)):
         return None
     return "has --gpus-per-task but no number of tasks; add --ntasks"
+
+
+def gpus_of_a_range(submission: Submission) -> str | None:
+    """Up to 22.05, a range of nodes leaves the number of tasks open, whatever --ntasks-per-node says."""
+    found = re.fullmatch(r"\s*\+?(\d*)\s*-\s*\+?(\d+)\s*", submission.value("--nodes"), re.ASCII)
+    counted = any(map(submission.last, ("--ntasks", "--ntasks-per-gpu", "--gpus")))
+    if counted or not found or int(found[1] or 1) == int(found[2]) or not submission.value("--gpus-per-task"):
+        return None
+    return "has --gpus-per-task but no fixed number of tasks; add --ntasks"
 
 
 def gpus_of_unclear_tasks(submission: Submission) -> str | None:

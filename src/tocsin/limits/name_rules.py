@@ -12,7 +12,8 @@ from tocsin.scripts.submission import Submission
 
 __all__ = ["feature_breaches", "list_problem", "node_list_breaches", "preference_breaches"]
 
-_FEATURE = r"[A-Za-z_][^&|\[\]()*,\s!]*"
+_FEATURE = r"[A-Za-z_!][^&|\[\]()*,\s]*"
+"""Slurm has no negation: `!avx` is the name of a feature."""
 
 
 def feature_breaches(demand: Sequence[Demand], capacity: Capacity) -> Iterator[Breach]:
@@ -55,7 +56,7 @@ def preference_breaches(submissions: Sequence[Submission | None], capacity: Capa
 
 def _unknown(row: int, option: str, given: str, capacity: Capacity) -> Breach | None:
     features = capacity.features or frozenset()
-    unknown = [name for name in re.findall(rf"(?<![\w*]){_FEATURE}", given) if name not in features]
+    unknown = [name for name in re.findall(rf"(?<![\w*!]){_FEATURE}", given) if name not in features]
     if not unknown:
         return None
     return Breach(

@@ -175,6 +175,7 @@ def _places(row: Demand, node: NodeType, suits: Suits) -> float:
         and node.cores >= row["cores"]
         and node.threads >= row["threads"]
         and node.cores * node.threads >= row["socket_tasks"]
+        and memory >= _memory_of_whole(row, node)
     )
     if not fit:
         return 0
@@ -185,6 +186,12 @@ def _places(row: Demand, node: NodeType, suits: Suits) -> float:
         elif row["memory"] > memory:
             return 0
     return 0 if holds < min(block, row["tasks"]) else min(holds, row["block"] or holds)
+
+
+def _memory_of_whole(row: Demand, node: NodeType) -> int:
+    """With --exclusive, an amount per CPU counts for all CPUs of the node."""
+    cpus = node.cpus // node.threads if row["one_thread"] else node.cpus
+    return int(row["cpu_memory"] * cpus) if node.cpus < NO_LIMIT else 0
 
 
 def _reason(row: Demand, capacity: Capacity) -> Breach:
@@ -276,7 +283,9 @@ def _request_text(row: Demand) -> str:
         words.append(f"with {plural(row['core_tasks'], 'task')} per core")
     if row["socket_tasks"]:
         words.append(f"with {plural(row['socket_tasks'], 'task')} per socket")
-    if row["memory"] is not None:
+    if row["cpu_memory"]:
+        words.append(f"with {size(row['cpu_memory'])} for every CPU of a whole node")
+    elif row["memory"] is not None:
         amount, per = (row["memory"], "node") if row["exact"] else (row["task_memory"], "task")
         words.append(f"with {size(amount)} per {per}")
     if row["gpus"]:

@@ -171,7 +171,7 @@ def _closed(row: Demand, partition: Partition) -> Breach:
         text = f"waits for partition {partition.name}, which is down"
         remedy = "wait until it is up, or use another partition"
     else:
-        text = f"requests partition {partition.name}, which is {state} and takes no jobs"
+        text = f"requests partition {partition.name}, which is {state} and accepts no jobs"
         remedy = "use another partition"
     return Breach.here(
         row,
@@ -250,9 +250,15 @@ def other_partitions(capacity: Capacity, row: Demand, takes: Callable[[Partition
         and (partition.state or "UP").upper() == "UP"
         and (partition.allow_accounts is None or row["account"] in partition.allow_accounts)
         and row["account"] not in partition.deny_accounts
+        and (partition.allow_qos is None or row["qos"] is None or _lists(partition.allow_qos, row["qos"]))
+        and (partition.allow_groups is None or row["group"] in partition.allow_groups)
         and takes(partition)
     ]
-    return f" or use partition {' or '.join(found[:3])}" if found else ""
+    return (
+        f" or use partition {', '.join(found[:3][:-1])}{' or ' * (len(found) > 1)}{found[:3][-1]}"
+        if found
+        else ""
+    )
 
 
 def _most_nodes(partition: Partition, capacity: Capacity) -> int:

@@ -19,6 +19,7 @@ from tocsin.limits.deadline_checks import (
 from tocsin.limits.gpu_checks import (
     cpus_of_no_gpu,
     gpus_disagree,
+    gpus_of_a_range,
     gpus_of_no_tasks,
     gpus_of_unclear_tasks,
     per_no_gpu,
@@ -57,7 +58,10 @@ def contradictions(
     if submission.script.scheduler is not Scheduler.SLURM or len(submission.script.components) > 1:
         return
     for kind, options in _EXCLUDING:
-        given = [option for option in options if submission.last(option)]
+        last = [d for d in map(submission.last, options) if d]
+        # Of memory and of reserved cores, written options simply override the environment.
+        written = [d.option for d in last if not d.source or kind not in ("memory_twice", "cores_twice")]
+        given = written or [d.option for d in last]
         if len(given) > 1:
             both = f"has both {' and '.join(given)}, which exclude each other; keep one"
             yield option_breach(submission, row, kind, both, *options)
@@ -107,12 +111,13 @@ def past_deadline(submission: Submission, row: int, submit: int) -> Iterator[Bre
     """A deadline that had passed a day before the submission, whatever the time zone."""
     deadline = moment(submission.value("--deadline"))
     if deadline and not deadline[0] and deadline[1] < submit - DAY:
-        text = "has a deadline that is over; move --deadline, or remove it"
+        text = "has a deadline in the past; move --deadline, or remove it"
         yield option_breach(submission, row, "deadline_over", text, "--deadline")
 
 
 def _with_line(problem: Problem) -> str:
-    return f"line {problem.line}: {problem.text}" if problem.line else f"command line: {problem.text}"
+    place = f"line {problem.line}" if problem.line else problem.source or "command line"
+    return f"{place}: {problem.text}"
 
 
 def _tasks_do_not_fit(submission: Submission) -> str | None:
@@ -168,11 +173,9 @@ def _little_memory_of_whole_nodes(submission: Submission) -> str | None:
 
 
 def _several_counts(submission: Submission) -> str | None:
-    nodes = submission.value("--nodes")
+    lists = [nodes for nodes in submission.values("--nodes") if set(",:") & set(nodes)]
     return (
-        f'has the list of node counts "{nodes[:60]}", which Slurm takes from 23.11 on'
-        if set(",:") & set(nodes)
-        else None
+        f'has the list of node counts "{lists[0][:60]}", which Slurm takes from 23.11 on' if lists else None
     )
 
 
@@ -261,6 +264,7 @@ _CHECKS = (
     _Check("no_list_of_hosts", _no_list_of_hosts, ("--distribution",)),
     _Check("gpus_per_unknown_task", gpus_of_no_tasks, ("--gpus-per-task",)),
     _Check("gpus_per_unknown_task", types_of_no_tasks, ("--gpus-per-task",), since=(0, 0), until=(22, 6)),
+    _Check("gpus_per_unknown_task", gpus_of_a_range, ("--gpus-per-task",), since=(0, 0), until=(22, 6)),
     _Check("gpus_per_unknown_task", gpus_of_unclear_tasks, ("--gpus-per-task",), since=(26, 5)),
     _Check("one_task_of_several", _one_task_of_several, ("--ntasks", "--ntasks-per-node"), since=(26, 5)),
     _Check("after_impossible_job", _after_impossible_job, ("--dependency",), since=(26, 5)),
@@ -295,9 +299,5 @@ def option_breach(
     submission: Submission, row: int, kind: str, text: str, *options: str, level: Level = Level.CRITICAL
 ) -> Breach:
     given = [d for d in map(submission.last, options) if d is not None]
-    evidence = [
-        f"{f'line {d.line}' if d.line else 'command line'}: {d.option}"
-        + (f"={d.value[:200]}" if d.value else "")
-        for d in given
-    ]
+    evidence = [f"{d.origin}: {d.option}" + (f"={d.value[:200]}" if d.value else "") for d in given]
     return Breach(row=row, kind=kind, level=level, text=text, evidence=tuple(evidence))

@@ -12,7 +12,7 @@ from tocsin.limits.script_checks import option_breach
 from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.submission import Submission
 
-__all__ = ["missing_files", "missing_folders", "not_for_users"]
+__all__ = ["is_own_user", "missing_files", "missing_folders", "not_for_users"]
 
 
 def missing_folders(submission: Submission, row: int, work_dir: str | None) -> Iterator[Breach]:
@@ -39,12 +39,12 @@ def missing_files(
     """Files that sbatch reads. Only the submitter's own process sees what sbatch will see."""
     if submission.script.scheduler is not Scheduler.SLURM or not work_dir:
         return
-    level = Level.CRITICAL if user == _own_name() else Level.WARNING
+    level = Level.CRITICAL if is_own_user(user) else Level.WARNING
     for option in ("--nodelist", "--exclude", "--nodefile", "--export-file", "--bbf"):
         given = submission.value(option)
         is_path = "/" in given if option in ("--nodelist", "--exclude") else not _is_open(given)
         if given and is_path and not Path(work_dir, given).is_file():
-            text = f"needs the file {given[:200]}, which is not here; sbatch refuses the job without it"
+            text = f"needs the file {given[:200]}, which does not exist; sbatch refuses the job without it"
             yield option_breach(submission, row, "no_such_file", text, option, level=level)
 
 
@@ -56,11 +56,12 @@ def _is_open(given: str) -> bool:
         return False
 
 
-def _own_name() -> str | None:
+def is_own_user(user: str | None) -> bool:
+    """Whether this process belongs to the user."""
     try:
-        return pwd.getpwuid(os.geteuid()).pw_name
+        return pwd.getpwuid(os.geteuid()).pw_name == user
     except KeyError:  # a user without an entry
-        return None
+        return False
 
 
 def not_for_users(

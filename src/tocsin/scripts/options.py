@@ -50,6 +50,13 @@ class OptionTable:
             self.matched[name] = near.pop() if len(near) == 1 else None
         return self.matched.get(name)
 
+    def unknown(self, name: str) -> str:
+        """Why `find` does not know it."""
+        near = sorted({option.name for long, option in self.options.items() if long.startswith(name)})
+        if len(name) < 4 or len(near) < 2:
+            return f'unknown option "{shortened(name)}"'
+        return f'"{shortened(name)}" is ambiguous; write {", ".join(near[:-1])} or {near[-1]}'
+
 
 def option_table(text: str, *, double: bool = True) -> OptionTable:
     """A table from its lines: names, then `=` (a value), `=2` (two words), `?` (an optional value), then field/per.
@@ -89,6 +96,13 @@ class Directive(NamedTuple):
     """Where option and value are, if in one piece."""
     word: Word | None = None
     """The value with its columns."""
+    source: str = ""
+    """The environment variable that set it."""
+
+    @property
+    def origin(self) -> str:
+        """Where it was given, as a user would look for it."""
+        return f"line {self.line}" if self.line else self.source or "command line"
 
 
 Locate = Callable[[int, int], Place | None]
@@ -164,7 +178,7 @@ def _options_of(word: Word, table: OptionTable, errors: list[str]) -> Iterator[t
         name, value = word.partition("=")
         option = table.find(name.text)
         if not option:
-            errors.append(f'unknown option "{shortened(name.text)}"')
+            errors.append(table.unknown(name.text))
         elif value is not None and not option.values:
             errors.append(f"{option.name} takes no value")
         else:

@@ -56,6 +56,8 @@ class Problem(NamedTuple):
     line: int
     text: str
     kind: ProblemKind = ProblemKind.UNCLEAR
+    source: str = ""
+    """The environment variable that it is about."""
 
 
 def count(text: str) -> int:
@@ -183,7 +185,8 @@ class Draft:
         return True
 
     def _refuse(self, directive: Directive, error: InputError) -> None:
-        self.problems.append(Problem(directive.line, f"{directive.option}: {error}", self.wrong))
+        text = f"{directive.option}: {error}"
+        self.problems.append(Problem(directive.line, text, self.wrong, directive.source))
 
     def finish(self) -> Request:
         """The request; the default of every scheduler is one task with one CPU on one node."""

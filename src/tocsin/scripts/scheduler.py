@@ -72,7 +72,7 @@ PREFIXES = {
 _SCHEDULERS = {prefix.word: scheduler for scheduler, prefix in PREFIXES.items()} | {"FLUX:": Scheduler.FLUX}
 
 _MARK = re.compile(
-    r"([ \t]*)#([ \t]*)(?:(SBATCH|PBS|BSUB|PJM|COBALT|OAR)(?=[\s-]|$)|(flux:|FLUX:)(?=[ \t]*-)|(\$)(?=[ \t]*-[A-Za-z]))"
+    r"([ \t]*)#([ \t]*)(?:(SBATCH|(?:PBS|BSUB|PJM|COBALT|OAR)(?=[\s-]|$))|(flux:|FLUX:)(?=[ \t]*-)|(\$)(?=[ \t]*-[A-Za-z]))"
 )
 
 
@@ -131,7 +131,7 @@ def survey(lines: Sequence[str]) -> Survey:
         why = _ignored(PREFIXES[scheduler], line, mark, inside=inside, ended=ended)
         if not why and scheduler is Scheduler.FLUX and flux_began < 0:
             flux_began, first_command = i, first_command if first_command > i else -1
-        options = line[mark.end() : mark.end() + 256].lstrip().startswith(("-", "–", "—"))
+        options = line[mark.end() : mark.end() + 256].lstrip(" \t\"'").startswith(("-", "–", "—"))
         header = options and not why and first_command < 0
         found.directive_lines.append(DirectiveLine(i, scheduler, mark.end(), why, options, header))
     return found

@@ -13,6 +13,7 @@ from tocsin.core.errors import InputError, UnitError
 from tocsin.core.units import UNLIMITED, parse_instant
 from tocsin.scripts.cobalt import COBALT
 from tocsin.scripts.dialect import Dialect
+from tocsin.scripts.environment import environment_options, split_assignments
 from tocsin.scripts.flux import FLUX
 from tocsin.scripts.grid_engine import GRID_ENGINE
 from tocsin.scripts.lsf import LSF
@@ -78,6 +79,8 @@ class Script:
     """Line of the last directive; 0 if there is none."""
     effective: frozenset[int]
     """Indices of the directives in effect: readable and not overridden."""
+    misread: tuple[Problem, ...] = ()
+    """The problems that remain whatever options are added: those of lines, not of values that may be overridden."""
     zone: tzinfo | None = None
 
     @property
@@ -103,14 +106,16 @@ class Script:
         """The same script submitted with these options, which override its directives.
 
         `argv` is the command line, with or without the submit command. It ends at the first word that is not an
-        option, unless `only_options`: then such words are errors.
+        option, unless `only_options`: then such words are errors. Variables of sbatch may stand before it, as in a
+        shell: `SBATCH_PARTITION=gpu sbatch -n 4`.
         """
+        variables, argv = split_assignments(argv)
         words = [Word(word, range(len(word))) for word in argv]
         command = argv[0].rpartition("/")[2] if argv else ""
         known = [d for d in DIALECTS.values() if command in d.commands]
         if known and (self.scheduler is None or self.dialect not in known):
             again = parse(self.text, scheduler=known[0].scheduler, zone=self.zone)
-            return again.with_options(argv, only_options=only_options)
+            return again.with_options([*variables, *argv], only_options=only_options)
         dialect = self.dialect
         if known:
             words = words[2:] if command == "flux" else words[1:]
@@ -120,13 +125,20 @@ class Script:
         for number, part in enumerate(_split_at_colons(given) if dialect is SLURM else [given]):
             found += [Directive(0, "hetjob", None)] * bool(number)
             found += read_options(part, dialect.table, 0, _nowhere, errors)
-        added = tuple(part for directive in found for part in dialect.split(directive, _nowhere))
-        own, earlier = self.directives, self.problems
+        own, earlier = self.directives, self.misread
+        if dialect is SLURM:
+            found = environment_options(variables, [*own, *found], dialect.table, errors) + found
+        added = tuple(
+            part._replace(source=directive.source)
+            for directive in found
+            for part in dialect.split(directive, _nowhere)
+        )
         if any(directive.option == "--ignore-pbs" for directive in found):
             foreign = {problem.line for problem in earlier if problem.kind is ProblemKind.FOREIGN}
             own = tuple(d for d in own if d.line not in foreign)
             earlier = tuple(p for p in earlier if p.kind is not ProblemKind.FOREIGN)
-        problems = list(earlier) + [Problem(0, readable(error), _refusal(dialect)) for error in errors]
+        misread = *earlier, *(Problem(0, readable(error), _refusal(dialect)) for error in errors)
+        problems = list(misread)
         both = own + added
         components, effective = _requests(dialect, own, added, problems, self.zone)
         return replace(
@@ -136,6 +148,7 @@ class Script:
             components=components,
             effective=effective,
             problems=tuple(dict.fromkeys(problems)),
+            misread=misread,
         )
 
 
@@ -177,10 +190,12 @@ def _parse(text: str, scheduler: Scheduler | None, zone: tzinfo | None) -> Scrip
                 last = max(last, _read_line(lines, mark, dialect, directives, problems, final=final))
         if wrapped and not any(d.option == "--ignore-pbs" for d in directives):
             directives += _read_wrapped(lines, wrapped, problems, alone=not directives)
-        components, effective = _requests(dialect, directives, (), problems, zone)
+    _whole(text, scheduler, problems)
+    misread = tuple(problems[:_MOST_PROBLEMS])
+    if scheduler:
+        components, effective = _requests(DIALECTS[scheduler], directives, (), problems, zone)
     else:
         components, effective = ({},), frozenset()
-    _whole(text, scheduler, problems)
     if len(problems) > _MOST_PROBLEMS:
         left = len(problems) - _MOST_PROBLEMS
         problems = [*problems[:_MOST_PROBLEMS], Problem(0, f"{left} more problems are not listed")]
@@ -194,6 +209,7 @@ def _parse(text: str, scheduler: Scheduler | None, zone: tzinfo | None) -> Scrip
         problems=tuple(problems),
         last_directive=last,
         effective=effective,
+        misread=misread,
         zone=zone,
     )
 
@@ -347,8 +363,12 @@ Numbered = tuple[int, Directive]
 
 def _components(directives: Sequence[Directive]) -> list[list[Numbered]]:
     """The directives of each component; `#SBATCH hetjob` separates them."""
+    return _split_components([*enumerate(directives)])
+
+
+def _split_components(directives: Sequence[Numbered]) -> list[list[Numbered]]:
     parts: list[list[Numbered]] = [[]]
-    for at, directive in enumerate(directives):
+    for at, directive in directives:
         if directive.option in ("hetjob", "packjob"):
             parts.append([])
         else:
@@ -357,12 +377,17 @@ def _components(directives: Sequence[Directive]) -> list[list[Numbered]]:
 
 
 def _with_command_line(own: Sequence[Directive], added: Sequence[Directive]) -> list[list[Numbered]]:
-    """The directives of each component, then its options on the command line; if that has one component, for all."""
+    """The directives of each component, then the environment, then its options on the command line.
+
+    The environment is for all components, and a command line for one is, too.
+    """
+    numbered = [(at + len(own), d) for at, d in enumerate(added)]
+    environment = [(at, d) for at, d in numbered if d.source]
+    given = _split_components([(at, d) for at, d in numbered if not d.source])
     parts = _components(own)
-    given = [[(at + len(own), d) for at, d in part] for part in _components(added)]
     if len(given) == 1:
-        return [[*part, *given[0]] for part in parts]
-    return [[*part, *more] for part, more in zip_longest(parts, given, fillvalue=())]
+        given *= len(parts)
+    return [[*part, *environment, *more] for part, more in zip_longest(parts, given, fillvalue=())]
 
 
 def _split_at_colons(words: Sequence[Word]) -> list[list[Word]]:

@@ -84,16 +84,17 @@ def gpu_count(text: str) -> int:
 
 
 def gres_gpus(text: str) -> int:
-    """GPUs per node in a list of `name[:type][:number]`."""
-    total = 0
+    """GPUs per node in a list of `name[:type][:number]`; the last item of a name and type counts."""
+    gpus: dict[str, int] = {}
     for item in filter(None, text.split(",")):
         name, *rest = re.split("[:=]", item.removeprefix("gres:").removeprefix("gres/").partition("(")[0])
         if not name or name.isdigit() or len(rest) > 2 or "" in rest:
             raise UnitError(f'"{text[:60]}" is not a generic resource; write name:number or name:type:number')
-        counted = len(rest) == 2 or (len(rest) == 1 and _COUNT.fullmatch(rest[0]))
+        counted = len(rest) == 2 or (len(rest) == 1 and bool(_COUNT.fullmatch(rest[0])))
         amount = _resources(rest[-1], text) if counted else 1  # gpu:v100 and gpu:2x are one GPU of that type
-        total += amount if name == "gpu" else 0
-    return total
+        if name == "gpu":
+            gpus[":".join(rest[: len(rest) - counted])] = amount
+    return sum(gpus.values())
 
 
 def tres_per_task(text: str) -> dict[str, int]:

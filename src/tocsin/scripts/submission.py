@@ -9,12 +9,13 @@ from functools import lru_cache
 from tocsin.core.detector import Known
 from tocsin.core.errors import ScriptError
 from tocsin.scripts.edits import apply, edit
+from tocsin.scripts.environment import split_assignments
 from tocsin.scripts.options import Directive
 from tocsin.scripts.request import Value
 from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.script import SHORT, Script, parse
 
-__all__ = ["Submission", "components", "edited", "read_submissions"]
+__all__ = ["Submission", "components", "edited", "read_submissions", "without_environment"]
 
 _LONGEST_LINE = 100_000
 
@@ -31,10 +32,20 @@ class Submission:
 
     submit_line: str | None = None
 
+    @property
+    def environment(self) -> list[Directive]:
+        """The options in effect that the submitter's environment sets."""
+        script = self.script
+        return [d for at, d in enumerate(script.directives) if d.source and at in script.effective]
+
     def value(self, option: str) -> str:
         """The value of its last occurrence; empty if there is none."""
         given = self.last(option)
         return (given.value if given else None) or ""
+
+    def values(self, option: str) -> list[str]:
+        """The value of each occurrence, in order."""
+        return [d.value or "" for d in self.script.directives if d.option == option]
 
     def last(self, option: str) -> Directive | None:
         """The last occurrence of the option; the command line comes last."""
@@ -65,6 +76,13 @@ def edited(submission: Submission, field: str, value: Value) -> Submission | Non
     return _submission(text, submission.submit_line, submission.script.scheduler)
 
 
+def without_environment(submission: Submission) -> Submission:
+    """The same submission with the options of the command line alone."""
+    words = shlex.split(submission.submit_line or "")
+    line = shlex.join(split_assignments(words)[1])
+    return _submission(submission.script.text, line, submission.script.scheduler)
+
+
 def _submission(text: str, submit_line: str | None, scheduler: Scheduler | None) -> Submission:
     short = len(text) + len(submit_line or "") <= SHORT
     return (_remembered if short else _read)(text, submit_line, scheduler)
@@ -75,8 +93,9 @@ def _read(text: str, submit_line: str | None, scheduler: Scheduler | None) -> Su
     if submit_line and submit_line.strip() and len(submit_line) < _LONGEST_LINE:
         with suppress(ValueError):  # an unclosed quote
             words = shlex.split(submit_line)
-            # before submission there are only options, without the command
-            script = script.with_options(words, only_options=words[0].startswith("-"))
+            # before submission there are only options, without the command; a colon ends an empty component
+            first = next(iter(split_assignments(words)[1]), "-")
+            script = script.with_options(words, only_options=first.startswith(("-", ":")))
     if len(script.components) > 1:  # it is unknown which component the job is
         return Submission(script=script, fixed=False, memory_per=None, submit_line=submit_line)
     return _described(script, submit_line)
