@@ -25,7 +25,6 @@ _VARIABLES: Mapping[str, str] = {
     "SBATCH_DISTRIBUTION": "--distribution",
     "SBATCH_ERROR": "--error",
     "SBATCH_EXCLUSIVE": "--exclusive",
-    "SBATCH_EXPORT": "--export",
     "SBATCH_GET_USER_ENV": "--get-user-env",
     "SBATCH_GPU_BIND": "--gpu-bind",
     "SBATCH_GPU_FREQ": "--gpu-freq",
@@ -67,7 +66,8 @@ _VARIABLES: Mapping[str, str] = {
     "SBATCH_WAIT_ALL_NODES": "--wait-all-nodes",
     "SBATCH_WCKEY": "--wckey",
 }
-"""The table of sbatch 22.05; it does not read a variable for every option (not SBATCH_NODES, for instance)."""
+"""The table of sbatch 22.05; it does not read a variable for every option (not SBATCH_NODES, for instance). SBATCH_EXPORT is
+left out: Slurm refuses none of its values, and they may hold secrets."""
 _ASSIGNMENT = re.compile(r"(S(?:BATCH|LURM)_[A-Z_]+)=(.*)", re.DOTALL)
 _ON = re.compile(r"|yes|\s*[+-]?0*[1-9]\d*", re.ASCII | re.IGNORECASE)
 """The values of a variable that set an option without a value; sbatch ignores others."""
