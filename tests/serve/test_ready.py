@@ -23,6 +23,7 @@ from tocsin.serve.factory import routes
 from tocsin.serve.metrics import Metrics
 from tocsin.serve.principal import Principal, Role
 from tocsin.store.jobs import cluster_names
+from tocsin.store.outbox import set_problem
 
 SAYS = {
     "500": ("HTTP 500", "scontrol ping"),
@@ -183,3 +184,28 @@ def test_a_slurmdbd_that_is_down_is_a_reason_but_the_service_stays_ready(
         assert "tocsin doctor" in reason["remedy"]
         monkeypatch.undo()
         wait_until(lambda: down not in client.get("/readyz").text)
+
+
+def test_a_sink_that_takes_nothing_is_a_reason_and_a_metric_but_the_service_stays_ready(
+    tmp_path: Path,
+) -> None:
+    """Otherwise, alarms would wait, and then be dropped, without anybody being told."""
+    environ = {
+        "TOCSIN_SINKS__chat__KIND": "webhook",
+        "TOCSIN_SINKS__chat__URL": "https://chat.example.org/secret-hook",
+    }
+    with serving(tmp_path / "home", environ=environ) as served:
+        client = served.client()
+        assert client.get("/readyz").json()["reasons"] == []
+        assert 'tocsin_sink_up{sink="chat"} 1.0' in client.get("/metrics").text
+        set_problem(served.service.app.store, "chat", "secret-hook refuses the connection", 1_790_000_000)
+        document = client.get("/readyz").json()
+        assert document["ready"]
+        [reason] = document["reasons"]
+        assert reason["part"] == "sink chat"
+        assert "2026-09-21" in reason["text"]
+        assert "0 are waiting" in reason["text"]
+        assert "secret-hook" not in str(reason), "everybody may ask whether the service is ready"
+        metrics = client.get("/metrics").text
+        assert 'tocsin_sink_up{sink="chat"} 0.0' in metrics
+        assert 'tocsin_sink_messages_total{result="dropped",sink="chat"} 0.0' in metrics

@@ -644,10 +644,11 @@ def test_what_is_written_comes_back(
 
 SACCT = """#!/bin/sh
 echo "$* TZ=$TZ $SLURM_TIME_FORMAT" >> "$0.log"
+for option; do case "$option" in --delimiter=*) between="${option#*=}" ;; esac; done
 case "$1" in
 --helpformat) echo "Account  Cluster  JobID\nState Submit Start End JobName Partition" ;;
 *) case "$*" in
-   *"-S 1970-01-02"*) printf '7|lab|90000|90010|90020|COMPLETED||main|x\n7.0|lab|||||||\n8|lab|90000|90010|90020|COMPLETED|||\n' | tr '|' '\037' ;;
+   *"-S 1970-01-02"*) printf '7|lab|90000|90010|90020|COMPLETED||main|x\n7.0|lab|||||||\n8|lab|90000|90010|90020|COMPLETED|||\n' | sed "s/|/$between/g" ;;
    esac ;;
 esac
 """
@@ -678,6 +679,15 @@ def test_a_live_sacct_is_asked_span_by_span_for_what_it_knows(fake_sacct: Path) 
     again = list(SacctLive(3600, 86400 * 5, cluster="lab", command=str(fake_sacct)).batches(positions[-2]))
     assert again[-1].position == 86400 * 5
     assert not any(batch.read for batch in again)  # the job was in an earlier span
+
+
+def test_a_job_name_cannot_forge_a_record_of_another_job(fake_sacct: Path) -> None:
+    """Slurm takes any character in a name: newlines, and the separators of control."""
+    forged = "9|lab|90000|90010|90020|FAILED||main|mine".replace("|", "\\037")
+    fake_sacct.write_text(SACCT.replace("main|x\n", f"main|x\n{forged}\n"))
+    jobs = pl.concat(batch.jobs for batch in SacctLive(86400, 86400 * 2, command=str(fake_sacct)).batches())
+    assert jobs["job_id"].to_list() == [7]
+    assert jobs["outcome"].to_list() == ["completed"]
 
 
 def test_a_sacct_that_fails_says_why(tmp_path: Path) -> None:

@@ -213,6 +213,20 @@ def test_too_few_windows_are_refused_with_the_next_step() -> None:
         fit_traces(windows(1, [20]), asked.select(key_text(), "user", "name"), train)
 
 
+def test_a_threshold_that_no_window_can_exceed_is_refused() -> None:
+    """The job read its input only at the end: most errors of the held-back windows are tiny, some are large."""
+    asked = jobs({"job_id": 1})
+    rare = pl.concat(
+        [
+            windows(1, every(20, 820), cpus=(0, 1)),
+            windows(1, every(830, 850), level=WAITS, cpus=(0, 1)),
+            windows(1, every(860, 900), cpus=(0, 1)),
+        ]
+    )
+    with pytest.raises(ModelError, match="so there would be no alarms"):
+        fit_traces(rare, asked.select(key_text(), "user", "name"), train)
+
+
 @pytest.mark.parametrize(("last", "learned"), [(590, False), (700, True)])
 def test_counters_of_jobs_need_thirty_windows_apart(last: int, learned: bool) -> None:
     asked = jobs({"job_id": 1})

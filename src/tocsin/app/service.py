@@ -22,10 +22,12 @@ from tocsin.app.tasks import Tasks
 from tocsin.app.watch import Followed, Observer, WatchRequest, follow
 from tocsin.core.errors import NotFound, TocsinError
 from tocsin.core.stages import Stage
+from tocsin.core.units import format_instant
 from tocsin.core.verdict import Verdict
 
 if TYPE_CHECKING:
     from tocsin.core.detector import Detector
+    from tocsin.store.outbox import SinkState
     from tocsin.watch.loop import Stop
     from tocsin.watch.watcher import Round
 
@@ -297,6 +299,19 @@ class Service:
                 for concern in state.followed.concerns():
                     yield Reason(f"cluster {state.name}", True, concern, MISREAD)
         yield from self._missing_models()
+        for name, sink in self.sinks().items():
+            if sink.problem:
+                text = f"it has taken no message since {format_instant(sink.since)}; {sink.waiting:,} are waiting"
+                yield Reason(f"sink {name}", True, text, "run `tocsin doctor`, which names the reason")
+
+    def sinks(self) -> "dict[str, SinkState]":
+        """Delivery by each sink in the settings; none while the store does not answer."""
+        from tocsin.store.outbox import states
+
+        try:
+            return states(self.app.store, self.app.settings.sinks)
+        except TocsinError:
+            return {}
 
     def _missing_models(self) -> Iterator[Reason]:
         names = [state.name for state in self.states] or [None]

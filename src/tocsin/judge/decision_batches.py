@@ -55,6 +55,10 @@ class DecisionBatches:
         self.first = [*_batches(urgent), *([plain] if plain else [])]
         self.slow = _batches(slow)
 
+    @property
+    def has_alarms(self) -> bool:
+        return any(map(_has_alarm, self._answers))
+
     def decide(self, rows: Sequence[int]) -> Decision:
         """The decision on the jobs with these row numbers; their alarms are explained."""
         jobs = self._jobs[rows]

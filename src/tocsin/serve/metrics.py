@@ -11,7 +11,7 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
-from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tocsin import __version__
@@ -99,6 +99,7 @@ class _State:
             if state.last is not None:
                 last.add_metric(name, state.last)
         yield from (up, last, queued)
+        yield from self._sinks()
         if measured := self._service.learner.measured:
             yield from _live(measured)
         if run := self._service.learner.last_run():
@@ -111,6 +112,23 @@ class _State:
             yield GaugeMetricFamily(
                 "tocsin_learning_last_run_done", "Whether the last nightly run succeeded.", good
             )
+
+    def _sinks(self) -> Iterator[Metric]:
+        up = GaugeMetricFamily("tocsin_sink_up", "Whether the sink takes messages.", labels=["sink"])
+        waiting = GaugeMetricFamily(
+            "tocsin_sink_waiting_messages", "Messages that wait for the sink.", labels=["sink"]
+        )
+        messages = CounterMetricFamily(
+            "tocsin_sink_messages",
+            "Messages that the sink took (sent) or refused, or that were dropped because too many waited.",
+            labels=["sink", "result"],
+        )
+        for name, state in self._service.sinks().items():
+            up.add_metric([name], float(not state.problem))
+            waiting.add_metric([name], state.waiting)
+            for result in ("sent", "refused", "dropped"):
+                messages.add_metric([name, result], getattr(state, result))
+        yield from (up, waiting, messages)
 
 
 def _live(measured: LiveMeasurement) -> Iterator[Metric]:

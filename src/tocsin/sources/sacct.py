@@ -1,5 +1,6 @@
 """Reads jobs from the text of `sacct -P`, in a file or from live sacct one time span after another."""
 
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -31,7 +32,6 @@ from tocsin.sources.sacct_text import SacctTable, column_names, column_words
 
 __all__ = ["LIVE_COLUMNS", "SacctFile", "SacctLive"]
 
-_SEPARATOR = "\x1f"  # for live sacct: a character that no job name has
 _HOUR, _DAY = 3600, 86400
 _NO_JOBS = pl.DataFrame(schema={RECORD: pl.Int64, "partition": pl.String})
 _FEW, _MANY = 10_000, 100_000  # records in a span: with fewer, the next one is longer, with more, shorter
@@ -273,7 +273,9 @@ class SacctLive:
     def _span(
         self, columns: list[str], start: int, end: int, records: Records, warnings: ReadWarnings
     ) -> Iterator[Batch]:
-        argv = [self.command, "-P", "-a", "-D", "--noconvert", "--noheader", f"--delimiter={_SEPARATOR}"]
+        # Random each time: a job name, which may hold any character, cannot forge a record.
+        delimiter = f"<{secrets.token_hex(4)}>"
+        argv = [self.command, "-P", "-a", "-D", "--noconvert", "--noheader", f"--delimiter={delimiter}"]
         argv += ["-o", ",".join(columns)]
         argv += ["-S", _clock(start), "-E", _clock(end)]
         argv += ["-M", self.cluster] if self.cluster else []
@@ -282,7 +284,7 @@ class SacctLive:
             lambda: stream(argv, timeout=self.timeout, env=self.env),
             notes=[],  # an empty span is normal
         )
-        table = SacctTable(columns, wanted=WANTED, notes=self.notes, delimiter=_SEPARATOR)
+        table = SacctTable(columns, wanted=WANTED, notes=self.notes, delimiter=delimiter)
         reading = _Reading(table, records, warnings, cluster=self.cluster, zone="UTC")
         for block in output.blocks():
             jobs = reject_incomplete(reading.jobs(block, name=self.command), self.rejects)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tocsin.core.channels import CPU_CHANNELS, JOB_CHANNELS
+from tocsin.core.channels import CPU_CHANNELS, JOB_CHANNELS, MODES
 from tocsin.core.errors import ModelError
 from tocsin.models.cards import Window
 from tocsin.traces.fitted import FittedTraces
@@ -122,8 +122,22 @@ def _scored(
         rule=rule,
         overlap=max(1.0, model.length * interval / stride),
     )
+    _check_reachable(model, thresholds)
     found = ScoredModel(model=model, thresholds=thresholds, stride=stride, interval=interval)
     return found, found.scores(held, kinds)
+
+
+def _check_reachable(model: TraceModel, thresholds: Thresholds) -> None:
+    """Refuse a threshold that no window exceeds: the extrapolation of a few errors that vary much has no bound, but the
+    squared distance of two sets of shares is two at most.
+    """
+    normal = thresholds.all
+    if tuple(model.outputs) == MODES and normal.threshold >= (largest := 2 / len(MODES)):
+        raise ModelError(
+            f"the errors of the {normal.windows} held-back windows vary too much: a threshold for "
+            f"{100 * thresholds.rule.rate:g} % of normal windows would be {normal.threshold:.3g}, but no window has an "
+            f"error above {largest:g}, so there would be no alarms. Record longer, or allow more false alarms (--rate)"
+        )
 
 
 def _split(windows: Windows, kinds: pl.DataFrame, interval: int) -> _Split:

@@ -52,13 +52,15 @@ class DueVerdicts:
         challengers: Challengers | None = None,
         stored: OnVerdicts | None = None,
         by_script: Collection[str] = (),
+        machine_changed: Callable[[], bool] = lambda: False,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         """`measure` stores the first metrics of jobs that reach `early`, given by key.
 
         `causes` finds why ended jobs failed, one for each. `stored` is called with the verdicts of each transaction and
         the current time: actions that must precede the start of a job happen there. `by_script` names the detectors
-        that need nothing but the script, which can be asked again when a script was read late.
+        that need nothing but the script, which can be asked again when a script was read late. `machine_changed` is
+        called before alarms on jobs that have not ended, and reads the machine again if it is old.
         """
         self.store = store
         self.judge = judge
@@ -69,6 +71,7 @@ class DueVerdicts:
         self._challengers = challengers
         self._stored = stored
         self.by_script = frozenset(by_script)
+        self._machine_changed = machine_changed
         self._seconds = seconds
         self.left: list[str] = []
         """The jobs that the last call of `give` left for the next."""
@@ -133,15 +136,21 @@ class DueVerdicts:
         self, jobs: pl.DataFrame, stage: Stage, known_until: list[int], now: int, deadline: float
     ) -> list[Verdict]:
         """Give the verdicts at one stage, the most urgent first, in small transactions."""
-        batches = DecisionBatches(
-            self.judge,
-            jobs.drop("due", "over"),
-            stage,
-            known=self._known,
-            at=now,
-            late=jobs.select(stages.late(stage, now)).to_series().to_list(),
-            known_until=known_until,
-        )
+
+        def assessed() -> DecisionBatches:
+            return DecisionBatches(
+                self.judge,
+                jobs.drop("due", "over"),
+                stage,
+                known=self._known,
+                at=now,
+                late=jobs.select(stages.late(stage, now)).to_series().to_list(),
+                known_until=known_until,
+            )
+
+        batches = assessed()
+        if stage is not Stage.END and batches.has_alarms and self._machine_changed():
+            batches = assessed()
         given = [
             verdict for rows in batches.first for verdict in self._give_batch(batches, rows, jobs, stage, now)
         ]

@@ -7,7 +7,6 @@ from math import inf
 
 import polars as pl
 
-from tocsin.core.errors import ClusterError
 from tocsin.core.fields import KEY
 from tocsin.core.frames import SCHEMA, conform, key_text
 from tocsin.core.ids import parse_key
@@ -27,6 +26,7 @@ from tocsin.watch.arrays import missing_arrays
 from tocsin.watch.challengers import Challengers
 from tocsin.watch.due_verdicts import DueVerdicts, OnVerdicts
 from tocsin.watch.job_events import JobEvents
+from tocsin.watch.machine_reader import MachineReader
 from tocsin.watch.observations import (
     NOTHING,
     changed,
@@ -40,7 +40,6 @@ from tocsin.watch.unaccounted import Unaccounted
 
 __all__ = ["Round", "Watcher"]
 
-MACHINE_EVERY = 600
 ROUND_SECONDS = 3
 """Seconds after which alarms on pending jobs are left for the next round, which begins at once and may see a more
 urgent job."""
@@ -106,6 +105,7 @@ class Watcher:
         self.ledger = ledger
         self.scripts = scripts
         read = scripts.read if scripts else ledger.script
+        self._machine = MachineReader(cluster, ledger, seconds=seconds)
         self._due_verdicts = DueVerdicts(
             store,
             judge,
@@ -117,6 +117,7 @@ class Watcher:
             challengers=challengers,
             stored=stored,
             by_script=by_script,
+            machine_changed=self._machine.read_before_alarms,
             seconds=seconds,
         )
         self._events = events or JobEvents(sinks or {})
@@ -124,7 +125,6 @@ class Watcher:
         self._progress: watching.Progress | None = None
         self._last_read: int | None = None
         """When the last complete round read the queue."""
-        self._machine_at: int | None = None
         self._accounting = Accounting(cluster, patience=patience)
         self._queue_seen: dict[str, int] = {}
         self._ended_seen: dict[str, int] = {}
@@ -135,8 +135,8 @@ class Watcher:
 
     def step(self, now: int) -> Round:
         """Run one round. Raises ClusterError or StoreError if nothing can be done; call it again later."""
-        problems: list[str] = []
-        self._read_machine(now, problems)
+        self._machine.read(now)
+        problems = [self._machine.problem] if self._machine.problem else []
         progress, recent = self._begin(now)
         waited = self.cluster.waited()
         dump = self.cluster.queue()
@@ -174,18 +174,6 @@ class Watcher:
         )
 
     # --- looking ---------------------------------------------------------------------------------
-
-    def _read_machine(self, now: int, problems: list[str]) -> None:
-        """Nodes and limits. Without them there is no round: a verdict that lacks them could not be given again."""
-        if self._machine_at is not None and now - self._machine_at < MACHINE_EVERY:
-            return
-        try:
-            self.ledger.machine = self.cluster.machine()
-            self._machine_at = now
-        except ClusterError as error:
-            if self._machine_at is None:
-                raise
-            problems.append(str(error))
 
     def _begin(self, now: int) -> tuple[watching.Progress, pl.DataFrame]:
         """The progress of the watch; in the first round, also jobs whose end may have been stored without a verdict."""
