@@ -119,11 +119,14 @@ def _print_promise(promise: dict[str, Any]) -> None:
             f"{count(promise['silent'], 'month')}"
         )
         return
+    kept, possible = promise["kept"], promise["possible"]
     print_line(
-        f"  promised precision {promise['precision']:g}: kept in {promise['kept']} of {count(alarming, 'month')} with alarms "
-        f"of the model, kept or missed by chance in {promise['possible']} (95% interval); "
-        f"{count(promise['silent'], 'month')} without alarms; "
-        f"within the range expected at training in {promise['inside']}"
+        f"  promised precision {promise['precision']:g}: of {count(alarming, 'month')} with alarms of the model, kept in {kept}, "
+        f"missed within chance in {possible - kept} (95% interval), missed in {alarming - possible}; "
+        f"{count(promise['silent'], 'month')} without alarms"
+    )
+    print_line(
+        f"  precision in the range expected at training: {promise['inside']} of {count(alarming, 'month')}"
     )
 
 
