@@ -12,9 +12,9 @@ from tests.kits.ended_jobs import DAY, GIB, MIB, job, jobs, row
 from tocsin.core.detector import Parts
 from tocsin.core.errors import ModelError
 from tocsin.core.machine import Machine, Node, Partition
-from tocsin.core.outcomes import Outcome
+from tocsin.core.outcomes import Outcome, Target
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Advice, Avoid, MemoryRange, Resources, RuntimeRange
+from tocsin.core.verdict import Advice, Avoid, Failure, MemoryRange, Resources, RuntimeRange
 from tocsin.failure.advice import advise, moved
 from tocsin.failure.changes import Evidence
 from tocsin.failure.features import monotone
@@ -218,6 +218,14 @@ def test_an_expected_need_far_above_the_request_is_a_finding_with_advice() -> No
     ]
     usual = Resources(runtime_seconds=RuntimeRange(p50=110, p95=900, requested=120), memory_bytes=None)
     assert not with_shortages(Parts(resources=usual), {}).findings
+
+
+@pytest.mark.parametrize(("risk", "level"), [(0.1, "ok"), (0.49, "ok"), (0.5, "warning")])
+def test_an_expected_need_raises_an_alarm_only_if_the_job_is_likely_to_fail(risk: float, level: str) -> None:
+    failure = Failure(probability=risk, threshold=0.9, will_fail=False, target=Target.FAILED)
+    need = Resources(runtime_seconds=RuntimeRange(p50=51 * 60, p95=80 * 60, requested=120))
+    (finding,) = with_shortages(Parts(resources=need, failure=failure), {}).findings
+    assert (finding.kind, str(finding.level)) == ("short_of_time", level)
 
 
 def test_a_request_far_above_the_bound_is_lowered() -> None:

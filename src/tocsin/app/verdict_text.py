@@ -65,7 +65,7 @@ def verdict_screen(verdict: Verdict, headline: str) -> Iterator[str]:
     reasons = {reason.text for reason in verdict.failure.contributions} if verdict.failure else set()
     for finding in verdict.findings:
         yield ""
-        yield f"  {finding.level}: {finding.text}"
+        yield f"  {'note' if finding.level is Level.OK else finding.level}: {finding.text}"
         yield from (
             f"    {line}" for line in finding.evidence if line not in finding.text and line not in reasons
         )

@@ -20,6 +20,8 @@ SHORT_OF: Mapping[str, str] = {"req_memory": "short_of_memory", "time_limit": "s
 FAR_ABOVE = 1.5
 """An expected need of this many times the request is a finding. (None of the 6,997 last jobs of KTH-SP2 has it; of
 those whose expected run time merely exceeds the request, 48 of 59 completed.)"""
+EVEN = 0.5
+"""Back-tests of TODO"""
 
 
 def failure_finding(failure: Failure) -> Finding:
@@ -56,11 +58,18 @@ def above_request(resources: Resources | None) -> dict[str, str]:
 def with_shortages(parts: Parts, shortages: Mapping[str, Shortage]) -> Parts:
     """Add a finding for each certain shortage and for each expected need far above the request.
 
-    They raise an alarm however low the model's probability is.
+    A certain shortage raises an alarm however low the model's probability is; an expected need, only if failure is at
+    least as likely as success.
     """
     texts = {**above_request(parts.resources), **{field: short.text for field, short in shortages.items()}}
+    likely = parts.failure is None or parts.failure.probability >= EVEN
     findings = [
-        Finding(detector=NAME, kind=SHORT_OF[field], level=Level.WARNING, text=text)
+        Finding(
+            detector=NAME,
+            kind=SHORT_OF[field],
+            level=Level.WARNING if field in shortages or likely else Level.OK,
+            text=text,
+        )
         for field, text in texts.items()
         if field not in shortages or shortages[field].certain
     ]
