@@ -16,7 +16,8 @@ CLUSTER = replace(
     licenses={"solver": 2},
     reservations=(
         Reservation(name="ours", users=("eve",), node_list="n[1-2]"),
-        Reservation(name="theirs", users=("bob",), accounts=("others",)),
+        Reservation(name="theirs", users=("bob",)),
+        Reservation(name="departments", accounts=("others",)),
         Reservation(name="most", users=("-bob",)),
     ),
     associations=(
@@ -77,6 +78,7 @@ def test_a_request_beyond_what_the_user_may_is_critical(line: str, kind: str) ->
         "-A physics -L solver:3|mesh:1",
         "-A physics --reservation=ours -N 2",
         "-A physics --reservation=most",
+        "-A physics --reservation=departments",
         "-p gpu -A gpu --gres=gpu:a100:1",
     ],
 )
@@ -111,7 +113,7 @@ def test_the_least_cpus_of_a_node_count_for_a_limit() -> None:
 
 def test_only_usable_reservations_are_advised() -> None:
     (finding,) = submitted("--reservation=nosuch", machine=CLUSTER).findings
-    assert finding.text == "uses reservation nosuch, which does not exist; use one of ours, most"
+    assert finding.text == "uses reservation nosuch, which does not exist; use one of ours, departments, most"
 
 
 OF_PARTITIONS = replace(

@@ -287,15 +287,11 @@ def _reserved(name: str, row: Demand, known: Sequence[Reservation]) -> Iterator[
 
 
 def _only_for_others(reservation: Reservation, row: Demand) -> list[str]:
-    """The users and accounts that it is for, if the user is none of them."""
-    listed = [*reservation.users, *reservation.accounts]
-    if reservation.groups or any(entry.startswith("-") for entry in listed):
+    """The users that it is for, if the user is none of them. An account includes those below it, which are unknown."""
+    listed = list(reservation.users)
+    if reservation.groups or reservation.accounts or any(entry.startswith("-") for entry in listed):
         return []
-    return (
-        []
-        if row["user"] in listed[: len(reservation.users)] or row["account"] in reservation.accounts
-        else listed
-    )
+    return [] if row["user"] in listed else listed
 
 
 def gres_breaches(submissions: Sequence[Submission | None], machine: Machine) -> Iterator[Breach]:
