@@ -44,19 +44,29 @@ PartitionName=two Nodes=n[1-3] MinNodes=2 MaxMemPerNode=1000
 PartitionName=narrow Nodes=n[1-2] MaxCPUsPerNode=1
 PartitionName=thin Nodes=n[1-2] MaxMemPerCPU=500
 PartitionName=kept Nodes=n5
+PartitionName=booked Nodes=n[1-3] ReqResv=YES
+PartitionName=strict Nodes=n[1-3] QOS=strict
+PartitionName=limited Nodes=n[1-3] MaxTime=5 MaxNodes=1
 """
 ACCOUNTING = (
-    "add qos high low small strange",
+    "add qos high low small strange strict over least minutes each any booked",
     "modify qos low set MaxWall=00:10:00 Flags=DenyOnLimit",
     "modify qos small set MaxTRESPerJob=cpu=2,mem=1G,node=1 Flags=DenyOnLimit",
+    "modify qos strict set MaxTRESPerJob=cpu=4 MaxWall=30",
+    "modify qos over set MaxTRESPerJob=cpu=8 Flags=OverPartQOS",
+    "modify qos least set MinTRESPerJob=cpu=4",
+    "modify qos minutes set MaxTRESMinsPerJob=cpu=60",
+    "modify qos each set MaxTRESPerNode=cpu=2",
+    "modify qos any set Flags=PartitionTimeLimit,PartitionMaxNodes",
+    "modify qos booked set Flags=RequiresReservation",
     "add account tiny others cluster=lab",
     "add user alice account=tiny",
-    "modify user alice where account=research set qos=normal,high,low,small",
+    "modify user alice where account=research set qos=normal,high,low,small,over,least,minutes,each,any,booked",
     "modify user alice where account=tiny set MaxTRESPerJob=cpu=1 MaxWall=5 qos=normal",
 )
 NEVER = re.compile(
     "Partition(TimeLimit|NodeLimit|Config)|MaxMemPerLimit|BadConstraints|.*account not permitted|"
-    "(Assoc|QOS)(Max(Cpu|Node|Mem|Wall)Per|MaxWall)|.*QOS not permitted|.*AllowQos|.*not permitted"
+    "(Assoc|QOS)(Max(Cpu|Node|Mem|Wall)Per|MaxWall|MaxCpuMinutesPerJob|Min)|.*QOS not permitted|.*AllowQos|.*not permitted"
 )
 """Reasons for waiting that end only when somebody changes the job or the cluster."""
 

@@ -1,11 +1,13 @@
 """What a user may request: accounts, QOS, licences, reservations, generic resources."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from tests.limits.examples import GIB, HOUR, MACHINE, Known, assess, job, submitted
-from tocsin.core.machine import Association, JobLimits, Reservation
+from tocsin.app.script_job import with_defaults
+from tocsin.core.machine import Association, JobLimits, Machine, Partition, Qos, Reservation
 from tocsin.core.verdict import Level
 
 CLUSTER = replace(
@@ -14,7 +16,8 @@ CLUSTER = replace(
     licenses={"solver": 2},
     reservations=(
         Reservation(name="ours", users=("eve",), node_list="n[1-2]"),
-        Reservation(name="theirs", users=("bob",), accounts=("others",)),
+        Reservation(name="theirs", users=("bob",)),
+        Reservation(name="departments", accounts=("others",)),
         Reservation(name="most", users=("-bob",)),
     ),
     associations=(
@@ -23,15 +26,15 @@ CLUSTER = replace(
         Association(account="gpu", partition="gpu", qos=("normal",)),
     ),
     qos={
-        "normal": JobLimits(),
-        "short": JobLimits(max_time=600, max_tres={"node": 1, "mem": GIB}),
-        "other": JobLimits(),
+        "normal": Qos(),
+        "short": Qos(max_time=600, max_tres={"node": 1, "mem": GIB}),
+        "other": Qos(),
     },
 )
 
 
-def critical(*lines: str) -> list[str]:
-    found = submitted(*lines, machine=CLUSTER).findings
+def critical(*lines: str, machine: Machine = CLUSTER) -> list[str]:
+    found = submitted(*lines, machine=machine).findings
     return [finding.kind for finding in found if finding.level is Level.CRITICAL]
 
 
@@ -75,6 +78,7 @@ def test_a_request_beyond_what_the_user_may_is_critical(line: str, kind: str) ->
         "-A physics -L solver:3|mesh:1",
         "-A physics --reservation=ours -N 2",
         "-A physics --reservation=most",
+        "-A physics --reservation=departments",
         "-p gpu -A gpu --gres=gpu:a100:1",
     ],
 )
@@ -109,4 +113,136 @@ def test_the_least_cpus_of_a_node_count_for_a_limit() -> None:
 
 def test_only_usable_reservations_are_advised() -> None:
     (finding,) = submitted("--reservation=nosuch", machine=CLUSTER).findings
-    assert finding.text == "uses reservation nosuch, which does not exist; use one of ours, most"
+    assert finding.text == "uses reservation nosuch, which does not exist; use one of ours, departments, most"
+
+
+OF_PARTITIONS = replace(
+    MACHINE,
+    cpus_by="core",
+    nodes=tuple(replace(node, threads_per_core=2) for node in MACHINE.nodes),
+    partitions=(
+        *(replace(partition, whole_nodes=False) for partition in MACHINE.partitions),
+        *(
+            Partition(
+                name=name, node_list="n[1-4]", nodes=4, state="UP", whole_nodes=name == "whole", qos=qos
+            )
+            for name, qos in (("strict", "strict"), ("unread", "unread"), ("whole", None), ("free", "free"))
+        ),
+        Partition(name="booked", node_list="n[1-4]", nodes=4, state="UP", requires_reservation=True),
+        Partition(
+            name="narrow",
+            node_list="n[1-4]",
+            nodes=4,
+            state="UP",
+            max_time=300,
+            min_nodes=2,
+            max_nodes=2,
+            whole_nodes=False,
+        ),
+    ),
+    associations=(
+        Association(account="physics", default_qos="normal"),
+        Association(account="tiny", limits=JobLimits(max_tres={"cpu": 1}, max_tres_per_node={"cpu": 1})),
+    ),
+    qos={
+        "normal": Qos(),
+        "strict": Qos(max_time=1800, max_tres={"cpu": 4}),
+        "free": Qos(max_tres={"cpu": 8}),
+        "small": Qos(max_tres={"cpu": 6}),
+        "over": Qos(max_tres={"cpu": 8}, over_partition=True),
+        "booked": Qos(requires_reservation=True),
+        "least": Qos(min_tres={"cpu": 4}),
+        "nodes": Qos(min_tres={"node": 2}),
+        "gpus": Qos(min_tres={"gres/gpu": 1}),
+        "minutes": Qos(max_tres_minutes={"cpu": 60}),
+        "each": Qos(max_tres_per_node={"cpu": 2, "mem": GIB}),
+        "any": Qos(lifts=frozenset({"max_time", "min_nodes", "max_nodes"})),
+    },
+    reservations=(Reservation(name="ours", users=("eve",), node_list="n[1-4]"),),
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("-p strict -n 5", "resources_above_account"),
+        ("-p strict -t 31", "time_above_account"),
+        ("-p strict -n 5 --qos=small", "resources_above_account"),
+        ("-p strict -n 9 --qos=over", "resources_above_account"),
+        ("-p booked", "reservation_required"),
+        ("--qos=booked", "reservation_required"),
+        ("--qos=least", "resources_below_account"),
+        ("--qos=nodes -N 1", "resources_below_account"),
+        ("--qos=gpus", "resources_below_account"),
+        ("--qos=minutes -n 2 -t 31", "minutes_above_account"),
+        ("--qos=minutes -p narrow -N 2 -n 13", "minutes_above_account"),
+        ("--qos=each -c 3", "resources_above_node_limit"),
+        ("--qos=each -N 2 -n 6", "resources_above_node_limit"),
+        ("--qos=each -N 1 --mem=2G", "resources_above_node_limit"),
+        ("-A tiny --qos=normal -N 1 -n 2", "resources_above_account"),
+    ],
+)
+def test_limits_of_qos_of_jobs_and_partitions_are_critical_where_slurm_never_starts_the_job(
+    line: str, kind: str
+) -> None:
+    """As Slurm 22.05 answered."""
+    assert kind in critical(line if "-A" in line else f"-A physics {line}", machine=OF_PARTITIONS)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "-p strict -n 4 -t 30",
+        "-p strict -n 5 --qos=over",
+        "-p free -n 8 --qos=small",
+        "-p unread -n 60 --qos=small",
+        "-p booked --reservation=ours",
+        "--qos=booked --reservation=ours",
+        "--qos=least -n 2",
+        "--qos=least --exclusive",
+        "--qos=least -p whole",
+        "--qos=least -N 1-4",
+        "--qos=least -n 4",
+        "--qos=nodes -n 2",
+        "--qos=nodes -p narrow -n 2",
+        "--qos=nodes -n 4 -O",
+        "--qos=nodes --gpus=4 -p gpu",
+        "--qos=minutes -n 2 -t 30",
+        "--qos=minutes -t 61 --time-min=1",
+        "--qos=each -n 9",
+        "--qos=each -N 1-3 -n 6",
+        "--qos=each -N 2 -n 5",
+        "--qos=each -p gpu --cpus-per-gpu=8",
+        "--qos=any -p narrow -t 6 -N 3",
+        "--qos=ANY -p narrow -N 1",
+    ],
+)
+def test_what_slurm_may_still_start_is_not(line: str) -> None:
+    assert critical(f"-A physics {line}", machine=OF_PARTITIONS) == []
+
+
+@pytest.mark.parametrize("unknown", [{"cpus_by": None}, {"partitions": MACHINE.partitions}])
+def test_too_few_cpus_are_not_found_where_jobs_may_get_more(unknown: dict[str, Any]) -> None:
+    assert critical("-A physics --qos=least", machine=replace(OF_PARTITIONS, **unknown)) == []
+
+
+def test_a_job_without_account_has_the_default_account_of_its_user() -> None:
+    """Whatever account earlier jobs named."""
+    machine = replace(OF_PARTITIONS, default_account="tiny")
+    assert with_defaults(job(), machine, {"account": "physics"}).account == "tiny"
+    assert with_defaults(job(account="other"), machine, {}).account == "other"
+    assert with_defaults(job(), OF_PARTITIONS, {"account": "physics"}).account == "physics"
+
+
+@pytest.mark.parametrize(
+    ("release", "by", "found"),
+    [((22, 5), "core", True), ((22, 5), "cpu", False), ((22, 5), None, False), ((26, 5), "core", False)],
+)
+def test_memory_per_cpu_counts_for_all_threads_of_a_core(
+    release: tuple[int, int], by: str | None, found: bool
+) -> None:
+    machine = replace(OF_PARTITIONS, release=release, cpus_by=by)
+    line = "-A physics -n 1 --mem-per-cpu=100G"
+    assert bool(critical(line, machine=machine)) == found
+    assert not critical(f"{line} --hint=nomultithread", machine=machine)
+    assert not critical("-A physics -n 1 --mem-per-cpu=62G", machine=machine)

@@ -38,6 +38,26 @@ MORE = (
         "--exclusive --mem-per-cpu=2000",
         "--exclusive --mem-per-cpu=2001 -w n1",
     ),
+    *("-p booked", "-p booked --reservation=ours", "--qos=booked", "--qos=any -p limited -t 6 -N 2 -n 2"),
+    *(
+        "-p strict -n 5",
+        "-p strict -n 4",
+        "-p strict -t 31",
+        "-p strict -n 5 --qos=over",
+        "-p strict --qos=over -n 9",
+    ),
+    *(
+        "--qos=least",
+        "--qos=least -n 4",
+        "--qos=each -c 3",
+    ),
+    *(
+        "--qos=each -N 2 -n 4",
+        "--qos=each -N 2 -n 5",
+        "--qos=each -N 2 -n 6",
+        "--qos=minutes -t 31 -n 2",
+        "--qos=minutes -t 30 -n 2",
+    ),
     *("-C !fast", "-C ((fast))", "-C (fast)", "--partition="),
 )
 

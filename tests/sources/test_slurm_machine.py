@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.kits import recordings
 from tests.sources.test_rest import Server, rest_to
 from tocsin.core.errors import ClusterError
-from tocsin.core.machine import JobLimits, Machine, Node, Partition, Reservation
+from tocsin.core.machine import JobLimits, Machine, Node, Partition, Qos, Reservation
 from tocsin.core.units import UNLIMITED
 from tocsin.sources.json_machine import MachineReader
 from tocsin.sources.rest_versions import ADAPTERS
@@ -70,6 +70,7 @@ def test_scontrol_tells_partitions_with_their_limits(machine: Machine) -> None:
         default_memory_per_cpu=77 * 2**20,
         max_memory_per_node=3000 * 2**20,
         allow_accounts=("research", "foo"),
+        whole_nodes=False,
     )
 
 
@@ -87,14 +88,20 @@ def told(version: str, what: str) -> tuple[Any, ...]:
     return tuple((adapter.node if what == "nodes" else adapter.partition)(record) for record in records)
 
 
+def without_whole_nodes(partitions: tuple[Partition, ...]) -> tuple[Partition, ...]:
+    """slurmrestd is not read for it."""
+    return tuple(replace(partition, whole_nodes=None) for partition in partitions)
+
+
 def test_rest_tells_the_same_machine_as_scontrol(machine: Machine) -> None:
     assert told("v0.0.38", "nodes") == machine.nodes
-    assert told("v0.0.38", "partitions") == machine.partitions
+    assert told("v0.0.38", "partitions") == without_whole_nodes(machine.partitions)
 
 
 def test_older_versions_tell_less_and_nothing_wrong(machine: Machine) -> None:
     assert told("v0.0.37", "nodes") == machine.nodes
     for version, unknown in (("v0.0.37", ("default_time",)), ("v0.0.36", ("default_time", "state"))):
+        unknown = (*unknown, "whole_nodes")
         for ours, theirs in zip(machine.partitions, told(version, "partitions"), strict=True):
             for name in Partition.__dataclass_fields__:
                 assert getattr(theirs, name) == (None if name in unknown else getattr(ours, name)), (
@@ -114,7 +121,7 @@ def test_older_versions_tell_less_and_nothing_wrong(machine: Machine) -> None:
 @pytest.mark.parametrize("version", ["v0.0.43", "v0.0.44", "v0.0.45"])
 def test_rest_of_26_05_tells_the_same_machine_as_scontrol(version: str) -> None:
     assert told(version, "nodes") == read_nodes(recordings.text("scontrol_node.txt", "26.05"))
-    by_command = read_partitions(recordings.text("scontrol_partition.txt", "26.05"))
+    by_command = without_whole_nodes(read_partitions(recordings.text("scontrol_partition.txt", "26.05")))
     if "default partition" in ADAPTERS[version].missing:
         by_command = tuple(replace(partition, default=False) for partition in by_command)
     assert told(version, "partitions") == by_command
@@ -189,11 +196,41 @@ def test_cpus_and_memory_that_slurm_keeps_for_the_system_are_not_for_jobs() -> N
     assert MachineReader().node(older).cpus == 6
 
 
+def test_a_partition_may_have_a_qos_and_require_a_reservation() -> None:
+    (by_command,) = read_partitions("PartitionName=p QoS=strict ReqResv=YES OverSubscribe=EXCLUSIVE\n")
+    assert (by_command.qos, by_command.requires_reservation, by_command.whole_nodes) == ("strict", True, True)
+    (newer,) = read_partitions("PartitionName=p QoS=N/A ReqResv=NO Exclusive=NODE OverSubscribe=NO\n")
+    assert (newer.qos, newer.requires_reservation, newer.whole_nodes) == (None, False, True)
+    by_rest = MachineReader().partition({"name": "p", "qos": "strict", "flags": ["reservation_required"]})
+    assert (by_rest.qos, by_rest.requires_reservation, by_rest.whole_nodes) == ("strict", True, None)
+    nested = ADAPTERS["v0.0.43"].partition(
+        {"name": "p", "qos": {"assigned": "strict"}, "flags": ["REQ_RESV"]}
+    )
+    assert (nested.qos, nested.requires_reservation) == ("strict", True)
+
+
+@pytest.mark.parametrize(
+    ("select", "more", "by"),
+    [
+        ("cons_tres", "SelectTypeParameters = CR_CORE_MEMORY", "core"),
+        ("cons_res", "SelectTypeParameters = CR_LLN,CR_CPU", "cpu"),
+        ("cons_tres", "SelectTypeParameters = CR_SOCKET", None),
+        ("cons_tres", "SelectTypeParameters = CR_CORE\nMaxMemPerCPU = 2000", None),
+        ("linear", "SelectTypeParameters = CR_CPU", None),
+    ],
+)
+def test_the_configuration_says_what_jobs_get_cpus_by(select: str, more: str, by: str | None) -> None:
+    text = f"SelectType = select/{select}\n{more}\n"
+    found = machine_from_scontrol("lab", lambda argv: text.encode() if "config" in argv else b"")
+    assert found.cpus_by == by
+
+
 ACCESS = {
     "license": "LicenseName=solver Total=2 Used=0 Free=2 Reserved=0 Remote=no\n",
     "reservation": "ReservationName=ours Nodes=n5 NodeCnt=1 Users=alice Groups=(null) Accounts=(null) Licenses=(null)\n",
-    "user": "tiny||normal||00:05:00|cpu=1|None\nresearch||high,normal|high|||None\n",
-    "qos": "normal||\nhigh|00:10:00|cpu=2,mem=1G,node=1\n",
+    "user": "tiny||normal||00:05:00|cpu=1|None|research||\nresearch||high,normal|high|||None|research|cpu=2|cpu=100\n",
+    "qos": "normal||||||\nhigh|00:10:00|cpu=2,mem=1G,node=1|cpu=1|cpu=60|cpu=2|OverPartQOS,RequiresReservation\n"
+    "any||||||DenyOnLimit,PartitionTimeLimit,PartitionMinNodes,PartitionMaxNodes\n",
 }
 
 
@@ -215,7 +252,29 @@ def test_what_a_user_may_request_is_read_as_far_as_it_is_enforced(enforce: str) 
     assert tiny.limits == (JobLimits(max_time=300, max_tres={"cpu": 1}) if limited else JobLimits())
     assert (research.qos, research.default_qos) == (("high", "normal") if limited else (), "high")
     assert found.operator is False
-    assert found.qos["high"].max_tres == ({"cpu": 2, "mem": 2**30, "node": 1} if limited else {})
+    assert found.default_account == "research"
+    more = JobLimits(max_tres_per_node={"cpu": 2}, max_tres_minutes={"cpu": 100})
+    assert research.limits == (more if limited else JobLimits())
+    high = Qos(
+        max_time=600,
+        max_tres={"cpu": 2, "mem": 2**30, "node": 1},
+        max_tres_per_node={"cpu": 1},
+        max_tres_minutes={"cpu": 60},
+        min_tres={"cpu": 2},
+        over_partition=True,
+        requires_reservation=True,
+    )
+    assert found.qos["high"] == (high if limited else Qos(over_partition=True))
+    assert found.qos["any"].lifts == {"max_time", "min_nodes", "max_nodes"}
+
+
+def test_a_default_account_of_another_cluster_is_none_here() -> None:
+    def run(argv: list[str]) -> bytes:
+        return b"tiny||||||None|elsewhere||\n" if "user" in argv else b""
+
+    found = with_access(Machine(cluster="lab"), run, "alice", {"AccountingStorageEnforce": "associations"})
+    assert found.associations
+    assert found.default_account is None
 
 
 def test_a_command_that_fails_is_named_in_missing() -> None:

@@ -65,6 +65,8 @@ def with_defaults(job: Job, machine: Machine | None, usual: Mapping[str, Any]) -
     CPUs. The `usual` values of the user are filled in, too.
     """
     filled = dict(usual)
+    if machine and machine.default_account:  # Slurm charges it, whatever earlier jobs named
+        filled["account"] = machine.default_account
     nodes = job.req_nodes or 1
     cpus = job.req_cpus or (job.req_tasks or nodes) * (job.cpus_per_task or 1)
     filled |= {"req_nodes": nodes, "req_cpus": cpus, "req_gpus": None if job.req_gres else 0}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from tocsin.core.fields import Bytes, Seconds
 
-__all__ = ["Association", "JobLimits", "Machine", "Node", "Partition", "Reservation"]
+__all__ = ["Association", "JobLimits", "Machine", "Node", "Partition", "Qos", "Reservation"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +51,11 @@ class Partition:
     deny_accounts: tuple[str, ...] = ()
     allow_groups: tuple[str, ...] | None = None
     allow_qos: tuple[str, ...] | None = None
+    qos: str | None = None
+    """Its limits apply to every job here."""
+    requires_reservation: bool = False
+    whole_nodes: bool | None = None
+    """Whether every job gets all CPUs of its nodes; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +69,28 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobLimits:
-    """The most that one job may request; None and absent resources are unlimited."""
+    """The most, and the least, that one job may request; None and absent resources are unlimited.
+
+    Resources have Slurm's names: `cpu`, `node`, `gres/gpu`, and `mem` in bytes.
+    """
 
     max_time: Seconds | None = None
     max_tres: Mapping[str, int] = field(default_factory=dict)
-    """By Slurm's names: `cpu`, `node`, `gres/gpu`, and `mem` in bytes."""
+    max_tres_per_node: Mapping[str, int] = field(default_factory=dict)
+    max_tres_minutes: Mapping[str, int] = field(default_factory=dict)
+    """Resources times the minutes of the time limit."""
+    min_tres: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Qos(JobLimits):
+    """A quality of service."""
+
+    over_partition: bool = False
+    """Its limits take precedence over those of the partition's QOS."""
+    requires_reservation: bool = False
+    lifts: frozenset[str] = frozenset()
+    """Limits of partitions that do not apply to its jobs: `max_time`, `min_nodes`, `max_nodes`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,12 +120,16 @@ class Machine:
     """Those that jobs may choose."""
     sampling: Seconds | None = None
     """How often the memory of tasks is sampled; jobs may shorten it, but not lengthen it."""
+    cpus_by: str | None = None
+    """What jobs get CPUs by: `core` (all its threads) or `cpu`; None if unknown, or if a job may get more of them."""
     licenses: Mapping[str, int] | None = None
     reservations: tuple[Reservation, ...] | None = None
     associations: tuple[Association, ...] | None = None
     """Those of the user who asks."""
+    default_account: str | None = None
+    """Of that user."""
     operator: bool | None = None
     """Whether that user may do what only operators may."""
-    qos: Mapping[str, JobLimits] | None = None
+    qos: Mapping[str, Qos] | None = None
     missing: dict[str, str] = field(default_factory=dict)
     """What this source could not read, and why."""

@@ -81,6 +81,7 @@ def _needed(request: Request, submission: Submission | None) -> Demand:
     """The request in numbers, with defaults filled in."""
     each = _each_node(submission)
     fixed = None if submission is None else submission.fixed
+    whole = submission is not None and submission.script.request.get("exclusive") is True
     per_node = submission is not None and submission.memory_per == "node"
     least_nodes = max(request["req_nodes"] or 1, 1)
     node_list = _node_list(request, submission)
@@ -95,6 +96,11 @@ def _needed(request: Request, submission: Submission | None) -> Demand:
         tasks = _tasks(request, cpus, nodes)
     asked_memory = request["req_memory"] or 0
     memory = float(asked_memory) if asked_memory > 0 and (not each.shared or per_node) else None
+    gpus = 0
+    if not _types_alone(submission):
+        gpus = max(request["req_gpus"] or 0, 0) or _gpus_of_tasks(submission, tasks)
+    wanted = constraint((request["constraints"] or "").replace(",", "&"))
+    spread = bool(gpus or wanted.counts or each.shared)
     return {
         **each._asdict(),
         "fixed": fixed,
@@ -103,20 +109,44 @@ def _needed(request: Request, submission: Submission | None) -> Demand:
         "cpus": cpus,
         "tasks": tasks,
         "block": block,
+        "whole": whole,
+        "core_memory": 0 if whole or each.shared else _core_memory(submission),
+        "highest_nodes": _highest_nodes(submission, nodes, tasks, named=bool(node_list), spread=spread),
         "nodes": max(min(nodes, tasks), math.ceil(tasks / block) if block else 0),
         # one task cannot span two nodes, and a number of tasks per node sets the number of nodes
         "exact": per_node or bool(fixed) or tasks <= nodes * (block or 1),
         "memory": memory,
         "task_memory": None if memory is None else memory * least_nodes / tasks,
-        "gpus": 0
-        if _types_alone(submission)
-        else max(request["req_gpus"] or 0, 0) or _gpus_of_tasks(submission, tasks),
+        "gpus": gpus,
         "gpu_types": _gpu_types(request["req_gres"], submission),
-        "constraint": constraint((request["constraints"] or "").replace(",", "&")),
+        "constraint": wanted,
         "preferred": submission.value("--prefer").replace(",", "&") if submission else "",
         "given_time": _given_time(request, submission),
         "time": request["time_limit"] if request["time_min"] is None else request["time_min"],
     }
+
+
+def _core_memory(submission: Submission | None) -> int:
+    """The memory for each CPU, where Slurm counts every thread of a task's cores as a CPU."""
+    if submission is None or submission.memory_per != "cpu":
+        return 0
+    if any(map(submission.last, ("--threads-per-core", "--hint", "--ntasks-per-core", "--extra-node-info"))):
+        return 0
+    try:
+        return megabytes(submission.value("--mem-per-cpu") or "0")
+    except InputError:
+        return 0  # reported as a refused option
+
+
+def _highest_nodes(
+    submission: Submission | None, nodes: float, tasks: float, *, named: bool, spread: bool
+) -> float:
+    """The most nodes that the job may get, if that is certain: as many as it gives, or one for each task."""
+    if submission is None:
+        return math.inf
+    if submission.fixed:
+        return math.inf if named else nodes
+    return math.inf if spread or submission.last("--nodes") else max(nodes, tasks)
 
 
 def _given_time(request: Request, submission: Submission | None) -> int | None:

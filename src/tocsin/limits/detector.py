@@ -15,7 +15,13 @@ from tocsin.core.machine import Machine
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Finding, Level
 from tocsin.history.numbers import numbers_of
-from tocsin.limits.access_rules import access_breaches, default_qos, gres_breaches, setting_breaches
+from tocsin.limits.access_rules import (
+    access_breaches,
+    default_qos,
+    gres_breaches,
+    setting_breaches,
+    without_lifted,
+)
 from tocsin.limits.advice import Check, advice, with_valid_changes
 from tocsin.limits.breach import Breach, Thresholds, unavoidable
 from tocsin.limits.capacity import Capacity
@@ -212,14 +218,18 @@ def _of_machine(
             continue
         demand["has_run_here"] = has_run_here(history[demand["row"]])
         if not capacity.machine.release or capacity.machine.release >= _AFTER_22_05:
-            demand["cpu_memory"] = 0  # not compared with newer releases
+            demand["cpu_memory"] = demand["core_memory"] = 0  # not compared with newer releases
+        if capacity.machine.cpus_by != "core":
+            demand["core_memory"] = 0
         if demand["qos"] is None:
             demand["qos"] = qos.get(demand["account"])
         wanted.append(demand)
     for part, row, reason in _not_checked(wanted, capacity):
         missing[row][f"{NAME}.{part}"] = reason
     known = [
-        {**demand, **limits} for demand in wanted if (limits := capacity.limits.get(demand["partition"]))
+        without_lifted({**demand, **limits}, capacity)
+        for demand in wanted
+        if (limits := capacity.limits.get(demand["partition"]))
     ]
     found = _by_row(
         (

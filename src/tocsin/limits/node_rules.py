@@ -176,6 +176,7 @@ def _places(row: Demand, node: NodeType, suits: Suits) -> float:
         and node.threads >= row["threads"]
         and node.cores * node.threads >= row["socket_tasks"]
         and memory >= _memory_of_whole(row, node)
+        and memory >= _memory_of_cores(row, node)
     )
     if not fit:
         return 0
@@ -192,6 +193,13 @@ def _memory_of_whole(row: Demand, node: NodeType) -> int:
     """With --exclusive, an amount per CPU counts for all CPUs of the node."""
     cpus = node.cpus // node.threads if row["one_thread"] else node.cpus
     return int(row["cpu_memory"] * cpus) if node.cpus < NO_LIMIT else 0
+
+
+def _memory_of_cores(row: Demand, node: NodeType) -> int:
+    """A task takes whole cores, and an amount per CPU counts for all their threads."""
+    if not row["core_memory"] or node.threads == NO_LIMIT or row["max_memory_per_cpu"] < NO_LIMIT:
+        return 0
+    return int(row["core_memory"] * math.ceil(row["cpus"] / node.threads) * node.threads)
 
 
 def _reason(row: Demand, capacity: Capacity) -> Breach:

@@ -155,6 +155,13 @@ def partition_breaches(demand: Sequence[Demand], capacity: Capacity) -> Iterator
         partition = capacity.partitions[row["partition"]]
         if (partition.state or "UP").upper() != "UP":
             yield _closed(row, partition)
+        if partition.requires_reservation and not row["reservation"] and not row["job_id"]:
+            yield Breach.here(
+                row,
+                "reservation_required",
+                f"requests partition {partition.name}, which requires a reservation, but names none",
+                "add --reservation or use another partition",
+            )
         lists = (
             partition.allow_accounts,
             partition.deny_accounts,
@@ -248,6 +255,7 @@ def other_partitions(capacity: Capacity, row: Demand, takes: Callable[[Partition
         for partition in capacity.partitions.values()
         if partition.name != row["partition"]
         and (partition.state or "UP").upper() == "UP"
+        and (row["reservation"] or not partition.requires_reservation)
         and (partition.allow_accounts is None or row["account"] in partition.allow_accounts)
         and row["account"] not in partition.deny_accounts
         and (partition.allow_qos is None or row["qos"] is None or _lists(partition.allow_qos, row["qos"]))

@@ -1,19 +1,35 @@
 """What one user may request: licences, reservations, and the limits of accounts and QOS, from Slurm's commands."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from tocsin.core.errors import ClusterError, InputError
-from tocsin.core.machine import Association, JobLimits, Machine, Reservation
+from tocsin.core.machine import Association, JobLimits, Machine, Qos, Reservation
 from tocsin.core.units import parse_duration, parse_tres
 
 __all__ = ["with_access"]
 
 Run = Callable[[list[str]], bytes]
 _PAIR = re.compile(r"(\w+)=(\S*)")
-_ASSOCIATION = "Account,Partition,QOS,DefaultQOS,MaxWall,MaxTRES,AdminLevel"
-_QOS = "Name,MaxWall,MaxTRES"
+_ASSOCIATION = (
+    "Account,Partition,QOS,DefaultQOS,MaxWall,MaxTRES,AdminLevel,DefaultAccount,MaxTRESPerNode,MaxTRESMins"
+)
+_QOS = "Name,MaxWall,MaxTRES,MaxTRESPerNode,MaxTRESMins,MinTRES,Flags"
+_TRES = {
+    "max_tres": "MaxTRES",
+    "max_tres_per_node": "MaxTRESPerNode",
+    "max_tres_minutes": "MaxTRESMins",
+    "min_tres": "MinTRES",
+}
+"""Limits of a job, and their columns."""
+_LIFTS = {
+    "PartitionTimeLimit": "max_time",
+    "PartitionMinNodes": "min_nodes",
+    "PartitionMaxNodes": "max_nodes",
+}
+"""Flags of a QOS, and the limits of partitions that they lift."""
 
 
 def with_access(machine: Machine, run: Run, user: str, config: Mapping[str, str]) -> Machine:
@@ -49,9 +65,13 @@ def with_access(machine: Machine, run: Run, user: str, config: Mapping[str, str]
         reservations=None if reservations is None else _reservations(reservations),
         operator=any(row.get("AdminLevel") not in ("None", "", None) for row in rows) if rows else None,
         associations=tuple(_association(row, limited, "qos" in enforced) for row in rows) or None,
+        default_account=_default_account(rows),
         qos=None
         if not qos
-        else {row["Name"]: _limits(row, limited) for row in (_columns(line, _QOS) for line in qos)},
+        else {
+            row["Name"]: _qos(row, limited, "qos" in enforced)
+            for row in (_columns(line, _QOS) for line in qos)
+        },
         missing=missing,
     )
 
@@ -89,16 +109,35 @@ def _association(row: Mapping[str, str], limited: bool, by_qos: bool) -> Associa
     )
 
 
+def _default_account(rows: Sequence[Mapping[str, str]]) -> str | None:
+    """That of another cluster is none here."""
+    return next((row["Account"] for row in rows if row["Account"] == row.get("DefaultAccount")), None)
+
+
+def _qos(row: Mapping[str, str], limited: bool, by_qos: bool) -> Qos:
+    flags = _list(row.get("Flags"))
+    return Qos(
+        **_limit_values(row, limited),
+        over_partition="OverPartQOS" in flags,
+        requires_reservation=by_qos and "RequiresReservation" in flags,
+        lifts=frozenset(limit for flag, limit in _LIFTS.items() if flag in flags),
+    )
+
+
 def _limits(row: Mapping[str, str], limited: bool) -> JobLimits:
+    return JobLimits(**_limit_values(row, limited))
+
+
+def _limit_values(row: Mapping[str, str], limited: bool) -> dict[str, Any]:
     if not limited:
-        return JobLimits()
+        return {}
     try:
-        return JobLimits(
-            max_time=parse_duration(row["MaxWall"]) if row.get("MaxWall") else None,
-            max_tres=parse_tres(row.get("MaxTRES") or ""),
-        )
+        return {
+            "max_time": parse_duration(row["MaxWall"]) if row.get("MaxWall") else None,
+            **{name: parse_tres(row.get(column) or "") for name, column in _TRES.items()},
+        }
     except InputError:
-        return JobLimits()
+        return {}
 
 
 def _list(value: str | None, *, separator: str | None = ",") -> tuple[str, ...]:

@@ -80,7 +80,17 @@ def _with_settings(machine: Machine, config: dict[str, str]) -> Machine:
         gres_types=_list(config.get("GresTypes")),
         cpu_governors=_list(config.get("CpuFreqGovernors")) or None,
         sampling=int(sampled[1]) if sampled else None,
+        cpus_by=_cpus_by(config),
     )
+
+
+def _cpus_by(config: dict[str, str]) -> str | None:
+    if config.get("SelectType") not in ("select/cons_tres", "select/cons_res"):
+        return None  # such as whole nodes
+    if _count(config.get("MaxMemPerCPU")):
+        return None  # more memory means more CPUs
+    given = re.match(r"(?:.*,)?CR_(CORE|CPU)(?:_|,|$)", config.get("SelectTypeParameters", "").upper())
+    return given[1].lower() if given else None
 
 
 def read_nodes(text: str) -> tuple[Node, ...]:
@@ -146,7 +156,16 @@ def _partition(pairs: dict[str, str]) -> Partition:
         deny_accounts=_list(pairs.get("DenyAccounts")),
         allow_groups=_allowed(pairs.get("AllowGroups")),
         allow_qos=_allowed(pairs.get("AllowQos")),
+        qos=_text(pairs.get("QoS")),
+        requires_reservation=pairs.get("ReqResv") == "YES",
+        whole_nodes=_whole_nodes(pairs),
     )
+
+
+def _whole_nodes(pairs: dict[str, str]) -> bool | None:
+    if "OverSubscribe" not in pairs:
+        return None
+    return pairs["OverSubscribe"] == "EXCLUSIVE" or pairs.get("Exclusive", "NO") != "NO"
 
 
 def _text(value: str | None) -> str | None:
