@@ -69,7 +69,6 @@ def test_what_a_newer_slurm_refuses_is_critical_there_alone(line: str, kind: str
     [
         (("--gpus-per-task=1 -N 1-2 -p gpu",), "gpus_per_unknown_task"),
         (("--begin=elevenses", "--begin=now"), "not_in_this_release"),
-        (("--exclusive --mem-per-cpu=4G",), "too_few_such_nodes"),
         (("--partition=",), "empty_name"),
         (("-C (icelake|(big))",), "not_in_this_release"),
         (("-p gpu --gres=gpu=1",), "not_in_this_release"),
@@ -78,6 +77,17 @@ def test_what_a_newer_slurm_refuses_is_critical_there_alone(line: str, kind: str
 def test_what_22_05_refuses_is_critical_there(lines: tuple[str, ...], kind: str) -> None:
     assert found(submitted(*lines, machine=replace(MACHINE, release=(22, 5)))).get(kind) == "critical"
     assert kind not in found(submitted(*lines))
+
+
+@pytest.mark.parametrize("release", [(22, 5), (26, 5)])
+def test_whole_nodes_multiply_memory_per_cpu(release: tuple[int, int]) -> None:
+    """Tried on both releases."""
+    machine = replace(MACHINE, release=release)
+    assert found(submitted("--exclusive --mem-per-cpu=4G", machine=machine)) == {
+        "too_few_such_nodes": "critical"
+    }
+    assert "critical" not in found(submitted("--exclusive --mem-per-cpu=3G", machine=machine)).values()
+    assert found(submitted("-C (icelake|(big))", machine=machine)).get("not_in_this_release") == "critical"
 
 
 @pytest.mark.parametrize(

@@ -217,10 +217,9 @@ def _of_machine(
             missing[demand["row"]][NAME] = _NO_PARTITION
             continue
         demand["has_run_here"] = has_run_here(history[demand["row"]])
-        if not capacity.machine.release or capacity.machine.release >= _AFTER_22_05:
-            demand["cpu_memory"] = demand["core_memory"] = 0  # not compared with newer releases
-        if capacity.machine.cpus_by != "core":
-            demand["core_memory"] = 0
+        release = capacity.machine.release
+        if capacity.machine.cpus_by != "core" or release is None or release >= _AFTER_22_05:
+            demand["core_memory"] = 0  # not compared with newer releases
         if demand["qos"] is None:
             demand["qos"] = qos.get(demand["account"])
         wanted.append(demand)

@@ -22,6 +22,7 @@ NEWER = {
 """By option, a pattern of the values that 22.05 refuses."""
 
 OLDER = {
+    "--constraint": _NESTED,
     "--cpu-freq": "[^:]*-[^:]*",
     "--dependency": r"(?:.*[,?])?\d[^:]*|.*_(?![\d*]).*",
     "--mem-bind": "(?:.*,)?(?:no)?sort(?:,.*)?",
