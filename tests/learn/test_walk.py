@@ -13,6 +13,7 @@ from tocsin.core.errors import ModelError
 from tocsin.core.fields import KEY
 from tocsin.core.outcomes import Outcome, Target
 from tocsin.core.stages import Stage
+from tocsin.core.verdict import ALARMS
 from tocsin.failure.detector import FailureDetector
 from tocsin.failure.findings import WILL_FAIL
 from tocsin.failure.fitted import FittedFailure
@@ -20,6 +21,7 @@ from tocsin.history.replay import Replay
 from tocsin.judge.answers import as_known
 from tocsin.judge.check_data import CheckData
 from tocsin.learn import walk as walking
+from tocsin.learn.alarms import Rules
 from tocsin.learn.audit import audit
 from tocsin.learn.held_back import counted, hold_back
 from tocsin.learn.train_failure import train_failure
@@ -150,7 +152,7 @@ def test_a_step_predicts_what_a_trained_model_in_use_does(
     visible = as_known(step.jobs, Stage.SUBMIT)
     parts = DETECTOR.load(folder).assess(visible, check_data.known(), stage=Stage.SUBMIT)
     assert [part.failure.probability for part in parts if part.failure] == step.probability.tolist()
-    kinds = [{finding.kind for finding in part.findings} for part in parts]
+    kinds = [{finding.kind for finding in part.findings if finding.level in ALARMS} for part in parts]
     assert [WILL_FAIL in each for each in kinds] == step.alarms["model"].tolist()
     assert [bool(each - {WILL_FAIL}) for each in kinds] == step.alarms["shortages"].tolist()
     runtimes = [part.resources.runtime_seconds for part in parts if part.resources]
@@ -164,8 +166,14 @@ def test_rules_alarm_beside_the_model(check_data: CheckData, walked: list[StepRe
     parts = Limits().fit(jobs, check_data.known(), stage=Stage.SUBMIT, seed=0, budget=QUICK)
     found = parts.assess(as_known(jobs, Stage.SUBMIT), check_data.known(), stage=Stage.SUBMIT)
     assert limits.tolist() == [bool(part.findings) for part in found]
-    assert limits.any()
     assert not any(each.missing for each in walked)
+    known = check_data.known()
+    too_large = as_known(jobs.with_columns(req_memory=pl.lit(2**60)), Stage.SUBMIT)
+    assert (
+        Rules({"limits": Limits()}, known, Stage.SUBMIT)
+        .alarms(too_large, known, Stage.SUBMIT)["limits"]
+        .all()
+    )
 
 
 @pytest.mark.parametrize(("share", "change"), [(0.0, Outcome.COMPLETED), (1.0, Outcome.FAILED)])

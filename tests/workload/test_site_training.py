@@ -117,7 +117,7 @@ def test_too_few_examples_are_refused(tmp_path: Path) -> None:
     (tmp_path / "yes" / "one.sh").write_text("blender\n")
     with pytest.raises(InputError, match="1 example of rendering; at least 5"):
         read_examples("rendering", tmp_path)
-    with pytest.raises(InputError, match="no name of an operation"):
+    with pytest.raises(InputError, match="not a valid name for an operation"):
         read_examples("../x", tmp_path)
 
 
