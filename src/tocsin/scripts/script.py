@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from functools import lru_cache
-from itertools import zip_longest
 from typing import Any
 
 from tocsin.core.errors import InputError, UnitError
@@ -16,6 +15,7 @@ from tocsin.scripts.dialect import Dialect
 from tocsin.scripts.environment import environment_options, split_assignments
 from tocsin.scripts.flux import FLUX
 from tocsin.scripts.grid_engine import GRID_ENGINE
+from tocsin.scripts.het_components import SEPARATORS, Numbered, split_at_colons, with_command_line
 from tocsin.scripts.lsf import LSF
 from tocsin.scripts.oar import OAR
 from tocsin.scripts.options import Directive, options_before_script, read_options
@@ -97,7 +97,7 @@ class Script:
         """One component of a heterogeneous job."""
         own = [d for d in self.directives if d.line]
         given = [d for d in self.directives if not d.line]
-        part = _with_command_line(own, given)[index]
+        part = with_command_line(own, given)[index]
         return replace(
             self, directives=tuple(d for _, d in part), components=(self.components[index],), problems=()
         )
@@ -122,7 +122,7 @@ class Script:
         errors: list[str] = []
         given = words if only_options else options_before_script(words, dialect.table)
         found: list[Directive] = []
-        for number, part in enumerate(_split_at_colons(given) if dialect is SLURM else [given]):
+        for number, part in enumerate(split_at_colons(given) if dialect is SLURM else [given]):
             found += [Directive(0, "hetjob", None)] * bool(number)
             found += read_options(part, dialect.table, 0, _nowhere, errors)
         own, earlier = self.directives, self.misread
@@ -310,7 +310,7 @@ def _read_line(
 
     words, error = dialect.words(line, mark.body)
     errors = [error] if error else []
-    if dialect is SLURM and words and words[0].text.lower() in ("hetjob", "packjob"):
+    if dialect is SLURM and words and words[0].text.lower() in SEPARATORS:
         directives.append(Directive(mark.line + 1, words[0].text.lower(), None))
         words = words[1:]
     words = words[1:] if begun and problems[-1].line == mark.line else words
@@ -358,49 +358,6 @@ def _read_wrapped(
                     yield directive._replace(per="node" if directive.per else "", whole=None)
 
 
-Numbered = tuple[int, Directive]
-
-
-def _components(directives: Sequence[Directive]) -> list[list[Numbered]]:
-    """The directives of each component; `#SBATCH hetjob` separates them."""
-    return _split_components([*enumerate(directives)])
-
-
-def _split_components(directives: Sequence[Numbered]) -> list[list[Numbered]]:
-    parts: list[list[Numbered]] = [[]]
-    for at, directive in directives:
-        if directive.option in ("hetjob", "packjob"):
-            parts.append([])
-        else:
-            parts[-1].append((at, directive))
-    return parts
-
-
-def _with_command_line(own: Sequence[Directive], added: Sequence[Directive]) -> list[list[Numbered]]:
-    """The directives of each component, then the environment, then its options on the command line.
-
-    The environment is for all components, and a command line for one is, too.
-    """
-    numbered = [(at + len(own), d) for at, d in enumerate(added)]
-    environment = [(at, d) for at, d in numbered if d.source]
-    given = _split_components([(at, d) for at, d in numbered if not d.source])
-    parts = _components(own)
-    if len(given) == 1:
-        given *= len(parts)
-    return [[*part, *environment, *more] for part, more in zip_longest(parts, given, fillvalue=())]
-
-
-def _split_at_colons(words: Sequence[Word]) -> list[list[Word]]:
-    """The components of a heterogeneous job on the command line: `-n 8 : -n 1`."""
-    parts: list[list[Word]] = [[]]
-    for word in words:
-        if word.text == ":":
-            parts.append([])
-        else:
-            parts[-1].append(word)
-    return parts
-
-
 def _requests(
     dialect: Dialect,
     own: Sequence[Directive],
@@ -410,9 +367,9 @@ def _requests(
 ) -> tuple[tuple[Request, ...], frozenset[int]]:
     """The request of each component and the directives in effect."""
     readers = dialect.readers if zone is None else {**dialect.readers, "begin": _begin(zone)}
-    effective = {at for at, d in enumerate([*own, *added]) if d.option in ("hetjob", "packjob")}
+    effective = {at for at, d in enumerate([*own, *added]) if d.option in SEPARATORS}
     requests = []
-    for part in _with_command_line(own, added):
+    for part in with_command_line(own, added):
         draft = Draft(readers, dialect.one_cpu_per_task, dialect.checks, dialect.refuses, _refusal(dialect))
         for at, directive in _in_force(part, dialect):
             draft.take(
