@@ -86,6 +86,13 @@ def test_a_request_within_it_is_not(line: str) -> None:
     assert critical(line) == []
 
 
+def test_named_nodes_do_not_choose_from_a_list_of_node_counts() -> None:
+    """Tried on 26.05."""
+    line, newer = "-A physics --qos=short -t 5 -w n[1-2]", replace(CLUSTER, release=(26, 5))
+    assert [f.kind for f in submitted(line, machine=newer).findings] == ["resources_above_account"]
+    assert not submitted(f"{line} -N 1,3", machine=newer).findings
+
+
 def test_a_qos_of_no_account_is_refused_whatever_the_account() -> None:
     (finding,) = submitted("--qos=other", machine=CLUSTER).findings
     assert (finding.level, finding.kind) == ("critical", "qos_not_associated")

@@ -283,8 +283,8 @@ def _by_number(name: str) -> tuple[str, list[int]]:
 
 def _listed(names: str | None, submission: Submission | None) -> int:
     """How many nodes a job must have because it names them; known only before submission."""
-    if not names or submission is None or submission.fixed:
-        return 0
+    if not names or submission is None or submission.fixed or "," in submission.value("--nodes"):
+        return 0  # with several counts, newer releases take one of them
     try:
         return count_nodes(names)
     except InputError:
