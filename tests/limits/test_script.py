@@ -79,6 +79,14 @@ def test_what_22_05_refuses_is_critical_there(lines: tuple[str, ...], kind: str)
     assert kind not in found(submitted(*lines))
 
 
+def test_only_the_last_number_of_nodes_must_be_one_or_more() -> None:
+    """Tried on 22.05 and 26.05; sbatch compares the two ends of every range."""
+    for lines in (["-N 0"], ["-N 0-0"], ["-N 4", "-N 0"]):
+        assert found(submitted(*lines)) == {"no_nodes": "critical"}
+    assert not submitted("-N 0", "-N 2").findings
+    assert found(submitted("-N 3-2", "-N 2")) == {"nodes_backwards": "critical"}
+
+
 @pytest.mark.parametrize("release", [(22, 5), (26, 5)])
 def test_whole_nodes_multiply_memory_per_cpu(release: tuple[int, int]) -> None:
     """Tried on both releases."""

@@ -22,7 +22,7 @@ def problems(option: str) -> list[str]:
             "--hint=nosuch",
             "--profile=nosuch",
         ),
-        *("-m nosuch", "-m block:nosuch", "--switches=0", "--switches=x", "--switches=-1", "-N 0", "-B x"),
+        *("-m nosuch", "-m block:nosuch", "--switches=0", "--switches=x", "--switches=-1", "-B x"),
         *("--signal=USR9", "--signal=10@70000", "--signal=", "--nice=99999999999", "--get-user-env=x"),
         *("--kill-on-invalid-dep=maybe", "--acctg-freq=task=x", "--cpu-freq=nosuch", "--delay-boot=x"),
         *("--cpu-freq=2000000-1000000", "-L solver:x"),
@@ -78,7 +78,6 @@ def problems(option: str) -> list[str]:
             "--gpu-bind=single:-1",
             "-C 'fast & gpu'",
             "--prefer='a b'",
-            "-N 0-0",
             "--export-file=",
         ),
         *(

@@ -137,11 +137,20 @@ def _idle_nodes(submission: Submission) -> str | None:
     return f"requests {nodes} nodes for {plural(tasks, 'task')}; sbatch allocates {tasks}, so request that"
 
 
-def _nodes_backwards(submission: Submission) -> str | None:
-    found = re.fullmatch(r"\s*\+?(\d{1,9})\s*-\s*\+?(\d{1,9})\s*", submission.value("--nodes"), re.ASCII)
-    if not found or not int(found[2]) or int(found[1]) <= int(found[2]):  # at most 0 means no limit
+def _no_nodes(submission: Submission) -> str | None:
+    """Only the last value counts: `-N 0 -N 4` is taken."""
+    if not re.fullmatch(r"\s*\+?0+\s*(?:-\s*\+?0+\s*)?", submission.value("--nodes")):
         return None
-    return f"requests at least {found[1]} and at most {found[2]} nodes; swap them"
+    return "requests 0 nodes; request 1 or more"
+
+
+def _nodes_backwards(submission: Submission) -> str | None:
+    """sbatch reads every value, even if a later one overrides it."""
+    for value in submission.values("--nodes"):
+        found = re.fullmatch(r"\s*\+?(\d{1,9})\s*-\s*\+?(\d{1,9})\s*", value, re.ASCII)
+        if found and 0 < int(found[2]) < int(found[1]):  # at most 0 means no limit
+            return f"requests at least {found[1]} and at most {found[2]} nodes; swap them"
+    return None
 
 
 def _time_min_above(submission: Submission) -> str | None:
@@ -251,6 +260,7 @@ _CHECKS = (
     _Check("tasks_do_not_fit", _tasks_do_not_fit, ("--ntasks", "--nodes", "--ntasks-per-node")),
     _Check("more_nodes_than_tasks", _idle_nodes, ("--nodes", "--ntasks"), Level.WARNING),
     _Check("nodes_backwards", _nodes_backwards, ("--nodes",)),
+    _Check("no_nodes", _no_nodes, ("--nodes",)),
     _Check("time_min_above_limit", _time_min_above, ("--time-min", "--time")),
     _Check("begin_after_deadline", begin_after_deadline, ("--begin", "--deadline")),
     # Newer releases give a job as many of the listed nodes as it requests.

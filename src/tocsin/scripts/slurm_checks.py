@@ -181,11 +181,6 @@ def _shape(text: str) -> None:
         _refused("sockets:cores:threads", "2:8:1", part)(each)
 
 
-def _some_nodes(text: str) -> None:
-    if re.fullmatch(r"\s*\+?0+\s*(?:-\s*\+?0+\s*)?", text):
-        raise UnitError("0 is refused; request 1 or more")
-
-
 def _yes_or_no(text: str) -> None:
     """0 or 1, in 16 bits."""
     found = re.fullmatch(r"\s*\+?(\d{0,18})", text, re.ASCII)
@@ -265,7 +260,6 @@ CHECKS: Mapping[str, Check] = {
     "--nice": _nice,
     "--no-kill": _refused("an answer", "--no-kill or --no-kill=off", r"set|off|no"),
     "--nodefile": _refused("a file", "its name", r".+"),
-    "--nodes": _some_nodes,
     "--nodelist": _listed_nodes,
     "--open-mode": _refused("a mode", "append or truncate", r"[at].*"),
     "--prefer": _constraint,
