@@ -28,6 +28,8 @@ class Breach:
     partition: str | None = None
     """The partition that cannot take the job; None if it does not depend on the partition."""
     change: Change | None = None
+    variable: str = ""
+    """The environment variable that the text names already."""
 
     @classmethod
     def here(

@@ -328,7 +328,7 @@ def _with_environment(
     note = f" (in the environment: {', '.join(f'{name}={value}' for name, value in given.items())})"
     anyway = {breach.text for breach in without}
     for breach in breaches:
-        if breach.text in anyway or breach.text.startswith(("SBATCH_", "SLURM_")):
+        if breach.text in anyway or breach.variable:
             yield breach
         elif breach.remedy:
             yield replace(breach, remedy=breach.remedy + note)

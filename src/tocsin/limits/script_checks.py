@@ -104,6 +104,7 @@ def misread_lines(submission: Submission, row: int, *, accepted: bool = False) -
                 text=f"{_with_line(problems[0])}{more}",
                 remedy=remedy,
                 evidence=tuple(_with_line(problem) for problem in problems[:_MOST_SHOWN]),
+                variable="" if problems[0].line else problems[0].source,
             )
 
 

@@ -63,7 +63,7 @@ _NEXT = "name a mapping of its columns with -m (see docs/import-jobs.md)"
 
 @dataclass(slots=True)
 class TableGuess:
-    """A mapping made from the names of columns, and what to tell about it."""
+    """A mapping made from the names of columns, and notes on how it reads them."""
 
     mapping: TableMapping
     notes: list[str] = field(default_factory=list)
@@ -101,8 +101,8 @@ class _Guess:
     def __init__(self, columns: Sequence[str], sample: Mapping[str, pl.Series], file: str) -> None:
         self.columns, self.sample, self.file = columns, sample, file
         self.rules: dict[str, ColumnRule] = {}
-        self.said: dict[str, str] = {}
-        """What was decided about a field's values."""
+        self.readings: dict[str, str] = {}
+        """How the values of a field are read, for the note."""
         self.unclear: dict[str, str] = {}
         """Why a column was not read."""
         self.local = False
@@ -148,9 +148,9 @@ class _Guess:
         return notes
 
     def shown(self, name: str) -> str:
-        rule, said = self.rules[name], self.said.get(name)
+        rule, reading = self.rules[name], self.readings.get(name)
         column = f'"{rule.column[0]}"' if rule.column else "row number"
-        return f"{column} ({said})" if said else column
+        return f"{column} ({reading})" if reading else column
 
     def refuse(self, problem: str, step: str = _NEXT) -> SourceError:
         return SourceError(f"{self.file} is a table, but {problem}; {step}")
@@ -185,10 +185,10 @@ class _Guess:
         elif all(_ARRAY_ID.fullmatch(text) for text in texts):
             self.rules["job_id"] = ColumnRule(column=(column,), unit="array-id")
             self.rules["task"] = ColumnRule(column=(column,), unit="array-task")
-            self.said["job_id"] = "with tasks of arrays, such as 17_4"
+            self.readings["job_id"] = "with tasks of arrays, such as 17_4"
         else:
             self.rules["job_id"] = ColumnRule(column=(column,), unit="text")
-            self.said["job_id"] = "text, so tocsin gives each a number"
+            self.readings["job_id"] = "text, so tocsin gives each a number"
 
     def times(self, found: Mapping[str, str]) -> None:
         if "submit" not in found:
@@ -205,11 +205,11 @@ class _Guess:
                 self.local |= not getattr(dtype, "time_zone", None)
                 self.rules[name] = ColumnRule(column=(column,))
                 continue
-            rule, said = self.time(name, column, texts[name], together)
+            rule, reading = self.time(name, column, texts[name], together)
             if rule is not None:
                 self.rules[name] = rule
-                if said:
-                    self.said[name] = said
+                if reading:
+                    self.readings[name] = reading
 
     def time(
         self, name: str, column: str, texts: list[str], together: list[str]
@@ -264,7 +264,7 @@ class _Guess:
                     for word, state in read
                     if state in STATES and word.split()[0].upper() != state
                 ]
-                self.said["state"] = ", ".join(new[:8])
+                self.readings["state"] = ", ".join(new[:8])
                 return
             shown = ", ".join(words[:5])
             self.unclear[column] = (
@@ -274,7 +274,7 @@ class _Guess:
             self.rules["state"] = ColumnRule(
                 column=self.rules["exit_code"].column, states={"0": "COMPLETED", "*": "FAILED"}
             )
-            self.said["state"] = "no column has states: 0 → COMPLETED, any other → FAILED"
+            self.readings["state"] = "no column has states: 0 → COMPLETED, any other → FAILED"
 
     def count(self, name: str, columns: list[str]) -> None:
         """The first of these columns that has numbers; one without values counts last."""
@@ -309,14 +309,14 @@ class _Guess:
                 self.unclear[column] = "its unit is not known (its name does not say)"
             else:
                 self.rules["time_limit"] = ColumnRule(column=(column,), unit=unit)
-                self.said["time_limit"] = unit
+                self.readings["time_limit"] = unit
         elif all(_CLOCK.fullmatch(text) for text in texts if not _NUMBER.fullmatch(text)) and not any(
             _NUMBER.fullmatch(text) for text in texts
         ):
             self.rules["time_limit"] = ColumnRule(column=(column,), unit="duration")
-            self.said["time_limit"] = "[D-]HH:MM:SS"
+            self.readings["time_limit"] = "[D-]HH:MM:SS"
         else:
-            self.unclear[column] = f'its values are no durations as HH:MM:SS, such as "{_odd(texts)}"'
+            self.unclear[column] = f'its values are not durations such as HH:MM:SS, such as "{_odd(texts)}"'
 
 
 def _is_time(text: str) -> bool:

@@ -161,8 +161,8 @@ class Outputs(Words):
         own = any(self.files.get(base(value.text)) for value in values if ALNUM.search(value.text))
         if name not in HARMLESS and name not in SHELL_STATE:
             return CHANGED if own or any(map(carries, arguments)) else PERHAPS
-        told = any("=" in word for word in words[:place])  # the zone of a clock may be any word
-        return self._of_harmless(name, arguments, values, own=own or told)
+        assigned = any("=" in word for word in words[:place])  # the zone of a clock may be any word
+        return self._of_harmless(name, arguments, values, own=own or assigned)
 
     def _of_harmless(
         self, name: str, arguments: Sequence[str], values: Sequence[Value], *, own: bool
