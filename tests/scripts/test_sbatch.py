@@ -50,32 +50,37 @@ LEFT_TO_SLURMCTLD = ("--gres=:2", "--gres=2", "--gres=gpu::2", "--gpus=:2")
 """Refused by the sbatch of 22.05; by that of 26.05, sent to slurmctld."""
 
 
+def answer(folder: Path, script: str, *words: str) -> str:
+    """What sbatch says of this submission, with a slurmctld that does not answer."""
+    (folder / "slurm.conf").write_text(CONFIG)
+    path = folder / "job.sh"
+    path.write_bytes(script.encode())
+    return subprocess.run(
+        ["sbatch", "--test-only", *words, path],
+        env={**os.environ, "SLURM_CONF": str(folder / "slurm.conf")},
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stderr
+
+
 @pytest.mark.usefixtures("sbatch")
 def test_what_sbatch_refuses_is_refused_and_nothing_else(tmp_path: Path) -> None:
-    (tmp_path / "slurm.conf").write_text(CONFIG)
-    script = tmp_path / "job.sh"
-    script.write_text("#!/bin/sh\n")
     words = [f"{option}={value}" for option, values in VALUES.items() for value in ["", *values.split()]]
     words = [word for word in words if word not in TAKEN_FOR_NONE]
-
-    def answer(word: str) -> str:
-        return subprocess.run(
-            ["sbatch", "--test-only", word, script],
-            env={**os.environ, "SLURM_CONF": str(tmp_path / "slurm.conf")},
-            stdin=subprocess.DEVNULL,
-            timeout=60,
-            capture_output=True,
-            text=True,
-            check=False,
-        ).stderr
-
+    folders = [tmp_path / str(number) for number in range(len(words))]
+    for folder in folders:
+        folder.mkdir()
     differ = []
     with ThreadPoolExecutor(8) as pool:  # where a value is fine, sbatch waits for a controller
-        for word, said in zip(words, pool.map(answer, words), strict=True):
+        answers = pool.map(answer, folders, ["#!/bin/sh\n"] * len(words), words)
+        for word, errors in zip(words, answers, strict=True):
             problems = parse("#!/bin/sh\n").with_options([word], only_options=True).problems
-            sent = "Unable to contact" in said and word not in LEFT_TO_SLURMCTLD
+            sent = "Unable to contact" in errors and word not in LEFT_TO_SLURMCTLD
             if sent is any(problem.kind == "refused" for problem in problems):
-                differ.append((word, said, problems))
+                differ.append((word, errors, problems))
     assert differ == []
 
 
@@ -85,17 +90,5 @@ def test_what_sbatch_refuses_is_refused_and_nothing_else(tmp_path: Path) -> None
     ["", " \n\n", "run\n", "\n#!/bin/sh\n", "#!/bin/sh\r\nrun\r\n", "#!/bin/sh\n", "#! /bin/sh\nrun\n"],
 )
 def test_a_script_that_sbatch_refuses_is_reported_as_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "slurm.conf").write_text(CONFIG)
-    script = tmp_path / "job.sh"
-    script.write_bytes(text.encode())
-    said = subprocess.run(
-        ["sbatch", "--test-only", script],
-        env={**os.environ, "SLURM_CONF": str(tmp_path / "slurm.conf")},
-        stdin=subprocess.DEVNULL,
-        timeout=30,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
     refused = any(problem.kind == "script" for problem in parse(text).problems)
-    assert ("Unable to contact" not in said.stderr) is refused
+    assert ("Unable to contact" not in answer(tmp_path, text)) is refused
