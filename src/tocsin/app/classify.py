@@ -168,6 +168,8 @@ def _row(path: str, text: str, screening: Screening, below: "Joined | None") -> 
         "language": screening.language,
         "evidence": _evidence(text, screening, below),
     }
+    if screening.own_programs:
+        row["own_programs"] = screening.own_programs
     if screening.open:
         row["open"] = screening.open
     if below and below.below:

@@ -154,6 +154,8 @@ def _classification(verdict: Verdict) -> Iterator[str]:
         lines = ", ".join(dict.fromkeys(str(e.line) for e in screening.evidence[:8]))
         if lines and seen:
             yield f"    because of line{'s' if ',' in lines else ''} {lines}"
+        if screening.own_programs:
+            yield f"    runs programs that tocsin does not know: {', '.join(screening.own_programs)}"
     if verdict.rogue and verdict.rogue.operations:
         case = verdict.rogue.case
         dismissed = f"{case.text}; otherwise " if case and case.status is CaseStatus.DISMISSED else ""

@@ -171,6 +171,8 @@ class Screening:
     """What people should see but proves nothing, each with its line: what is fetched and run, or packed too deep."""
     runs_unread: bool = False
     """It runs what it decodes or fetches, so the script does not show everything that it does."""
+    own_programs: list[str] = field(default_factory=list)
+    """Programs that it runs and that no catalogue knows: only what the job does shows what they are."""
     signs: list[str] = field(default_factory=list)
     """Operations established by a sign in the script, such as a mining pool's address, not by a model alone."""
 

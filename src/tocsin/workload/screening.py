@@ -14,6 +14,7 @@ from tocsin.workload.applications import applications, language, main_applicatio
 from tocsin.workload.commands import command_lines
 from tocsin.workload.conviction import SIGN_PROBABILITY, convict
 from tocsin.workload.normal import Commands, commands, stretches
+from tocsin.workload.own_programs import own_programs
 from tocsin.workload.panel import Panel, evidence_lines, load_panel
 from tocsin.workload.rules import Rule
 from tocsin.workload.signs.effort import Effort
@@ -132,7 +133,8 @@ class Screener:
         else:
             run = run_by_lines(found.lines)
         words = joined_words("\n".join(run))
-        one = main_application(applications(run, words))
+        named = applications(run, words)
+        one = main_application(named)
         if one and one.domain in _HARMFUL:  # it may only be mentioned
             sure = run_commands(executed_commands(script))
             one = main_application(applications(sure, joined_words("\n".join(sure))))
@@ -153,6 +155,7 @@ class Screener:
             ],
             open=[f"line {sign.line}: {sign.why}" for sign in left_open[:_MOST_OPEN]],
             runs_unread=bool(unread),
+            own_programs=own_programs(run, named),
             signs=list(dict.fromkeys(by_sign)),
         )
 

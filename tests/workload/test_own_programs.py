@@ -1,0 +1,49 @@
+"""Programs that tocsin does not know are named, so that nobody takes "no known operation" for a statement about them."""
+
+import pytest
+
+from tocsin.workload.screening import Screener, builtin
+
+
+@pytest.fixture(scope="module")
+def screener() -> Screener:
+    return builtin()
+
+
+@pytest.mark.parametrize(
+    ("command", "unknown"),
+    [
+        ("./relax -s 4", ["./relax"]),
+        ("srun -n 4 ./relax water.in", ["./relax"]),
+        ("srun --mpi pmi2 -p main ./relax", ["./relax"]),
+        ("mpirun -np 8 relax", ["relax"]),
+        ("time nice -n 5 /opt/group/bin/relax", ["/opt/group/bin/relax"]),
+        ("B=$HOME/bin\n$B/relax", ["$HOME/bin/relax"]),
+        ("./relax a\n./relax b\n../tools/shrink c", ["./relax", "../tools/shrink"]),
+    ],
+)
+def test_unknown_programs_are_named_once_as_they_are_written(
+    screener: Screener, command: str, unknown: list[str]
+) -> None:
+    [found] = screener.screen([f"#!/bin/bash\n#SBATCH -n 8\nmodule load gcc\n{command}\n"])
+    assert found.own_programs == unknown
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "srun lmp -in water.in",  # in the catalogue
+        "srun ./gmx mdrun",
+        "python train.py",
+        "./steps/prepare.sh",  # text, which can be followed
+        "/usr/bin/time -v make all",
+        "cp in/water.dat out/",
+        "solve() { echo no program; }\nsolve",
+        "$SOLVER input",  # set elsewhere
+        "srun $OPTIONS",
+        "cat logs/run.log",
+    ],
+)
+def test_known_programs_files_and_functions_are_not(screener: Screener, command: str) -> None:
+    [found] = screener.screen([f"#!/bin/bash\n{command}\n"])
+    assert found.own_programs == []
