@@ -18,8 +18,8 @@ _VARIABLE = re.compile(r"\$\w+|\$?\{\w*\}")
 _LETTER = re.compile(r"(?!lib\d*$).*[A-Za-z]")
 """A name, and not the folder of a path that was split."""
 _CONTAINERS = frozenset(
-    "singularity apptainer shifter docker podman charliecloud ch-run sarus enroot".split()
-)  # noqa: SIM905
+    ["singularity", "apptainer", "shifter", "docker", "podman", "charliecloud", "ch-run", "sarus", "enroot"]
+)
 _KNOWN = KNOWN | NETWORK | RUN_TEXT | _CONTAINERS
 
 
