@@ -29,7 +29,8 @@ from tocsin.core.verdict import (
 )
 from tocsin.history.ledger import Ledger
 from tocsin.judge.answers import DetectorModels, Model, assess_and_explain
-from tocsin.judge.judge import Judge, conclude
+from tocsin.judge.conclusion import conclude
+from tocsin.judge.judge import Judge
 from tocsin.models.registry import Registry
 
 Say = Callable[[dict[str, Any]], Any]
