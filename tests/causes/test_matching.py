@@ -353,7 +353,26 @@ def test_a_line_is_no_cause_if_the_next_one_says_that_the_work_goes_on(text: str
         "    except FileNotFoundError: raise SystemExit('error: no input')\n7 a.py\n",
         "Options:\n  --strict            stop if a file is not found\n  --retry N           after connection refused\n",
         "SigFpe   : Enabling floating point exception trapping (FOAM_SIGFPE).\nSelecting solidModel\n",
+        "Mode: ONLY assembling (without read error correction)\nThreads: 16\n",
     ],
 )
 def test_settings_scripts_and_help_pages_name_no_cause(text: str) -> None:
     assert cause(text) is None
+
+
+def test_a_rank_that_left_without_finalize_is_not_the_reason_of_its_signal() -> None:
+    left = "MPT ERROR: MPI_COMM_WORLD rank 6 has terminated without calling MPI_Finalize()\n"
+    assert cause(f"{left}MPT: Received signal 11\n") == "segfault"
+    assert cause(left) == "mpi"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("ERROR: You have to specify which program to use\n", "bad_input"),
+        ("Kokkos ERROR: SYCL memory space failed to allocate\n", "cuda_memory"),
+        ("qsub: PBS: Job rejected by all possible destinations (check syntax,\n", "bad_input"),
+    ],
+)
+def test_further_statements_are_known(text: str, kind: str) -> None:
+    assert cause(text) == kind
