@@ -8,7 +8,8 @@ what got two labels is left out), and needs its counts in `first_contact.json`. 
 `thirty_fourth` were met twice, and only their counts were looked at: `before` the catalogue and the engine learned from
 the sets before them, and after. `thirty_third` and `thirty_fourth` were collected and measured as one set (110 outputs,
 27 of them without a cause) and then split by a hash of their sources: one half was learned from, the other was not. So were
-`thirty_fifth` and `thirty_sixth` (125 outputs, 40 of them without a cause).
+`thirty_fifth` and `thirty_sixth` (125 outputs, 40 of them without a cause). Five outputs without a cause of `thirty_fourth`
+were read, not measured, before the engine learned from `thirty_fifth`.
 
 Each output is judged twice: by the kind, and by the group of kinds that a person would tell apart (GROUPS).
 """
