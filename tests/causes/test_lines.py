@@ -2,7 +2,7 @@
 
 import pytest
 
-from tocsin.causes.lines import bare, closes, is_call, without_folders
+from tocsin.causes.lines import bare, closes, is_call, quotes, recovers, without_folders
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,45 @@ def test_only_folders_are_left_out_of_a_path() -> None:
 def test_the_prefix_of_a_task_and_a_box_are_left_out() -> None:
     assert bare("[rank3]:   │ error │") == "error"
     assert bare("  12: stopped") == "stopped"
+
+
+@pytest.mark.parametrize(
+    "line", ["mean 0.41", "aligned 5012 reads (98.1%)", "rmse = 3.2e-05", "4096 12.5 0.61"]
+)
+def test_a_result_closes_an_output(line: str) -> None:
+    assert closes(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "rc=139",
+        "exit code: 1",
+        "with errorcode 9999.",
+        "srun: terminating stepid=56100882.0",
+        "see backtrace.0.7 file for details",
+        "element 4 is inverted",
+        "walltime used: 86400",
+        "stop 2",
+    ],
+)
+def test_a_number_of_an_end_or_a_fault_is_no_result(line: str) -> None:
+    assert not closes(line)
+
+
+def test_text_of_scripts_settings_and_help_pages_is_no_statement() -> None:
+    quoted = (
+        "on_error = abort",
+        "+ test -f out of memory",
+        "raise runtimeerror('killed')",
+        "-k, --keep  keep on errors",
+    )
+    assert all(map(quotes, quoted))
+    assert not any(
+        map(quotes, ("exception: killed", "error = 3", "--> foam fatal error: x", "printing failed"))
+    )
+
+
+def test_a_line_may_say_that_the_work_goes_on() -> None:
+    assert recovers("cannot read it, the default is used")
+    assert not recovers("using mpirun of the default path")

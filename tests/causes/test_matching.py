@@ -318,3 +318,61 @@ def test_a_closing_line_does_not_undo_the_exception_above_it() -> None:
 )
 def test_the_more_specific_of_two_statements_on_a_line_counts(text: str, kind: str) -> None:
     assert cause(text) == kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cp: cannot stat 'in.dat': No such file or directory\ntiles 3\nmean 0.41\n",
+        "Connection refused\nkept 998 of 1000 records\n",
+        "read_ahead: Permission denied\n1024   0.61\n2048   1.22\n",
+    ],
+)
+def test_an_output_that_ends_with_a_result_did_not_end_by_a_line_above(text: str) -> None:
+    assert cause(text) is None
+    assert cause(text + "rc=1\n") is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'couldn\'t open "x.psf": no such file or directory\nusing the built-in topology\nreading frames\n',
+        "no GPU: Torch not compiled with CUDA enabled\ncontinuing on the CPU\nreading frames\n",
+    ],
+)
+def test_a_line_is_no_cause_if_the_next_one_says_that_the_work_goes_on(text: str) -> None:
+    assert cause(text) is None
+    assert cause(text.replace("using the built-in", "searching the").replace("continuing", "nothing"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[output]\npermission_denied = skip\non_error = abort\n",
+        "+ grep -c 'out of memory' solver.log\n+ sbatch next.sh\n",
+        "    except FileNotFoundError: raise SystemExit('error: no input')\n7 a.py\n",
+        "Options:\n  --strict            stop if a file is not found\n  --retry N           after connection refused\n",
+        "SigFpe   : Enabling floating point exception trapping (FOAM_SIGFPE).\nSelecting solidModel\n",
+        "Mode: ONLY assembling (without read error correction)\nThreads: 16\n",
+    ],
+)
+def test_settings_scripts_and_help_pages_name_no_cause(text: str) -> None:
+    assert cause(text) is None
+
+
+def test_a_rank_that_left_without_finalize_is_not_the_reason_of_its_signal() -> None:
+    left = "MPT ERROR: MPI_COMM_WORLD rank 6 has terminated without calling MPI_Finalize()\n"
+    assert cause(f"{left}MPT: Received signal 11\n") == "segfault"
+    assert cause(left) == "mpi"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("ERROR: You have to specify which program to use\n", "bad_input"),
+        ("Kokkos ERROR: SYCL memory space failed to allocate\n", "cuda_memory"),
+        ("qsub: PBS: Job rejected by all possible destinations (check syntax,\n", "bad_input"),
+    ],
+)
+def test_further_statements_are_known(text: str, kind: str) -> None:
+    assert cause(text) == kind

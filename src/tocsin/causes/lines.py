@@ -12,7 +12,9 @@ __all__ = [
     "is_call",
     "is_mild",
     "levelled",
+    "quotes",
     "raised",
+    "recovers",
     "speaks_of_error",
     "without_folders",
     "without_task",
@@ -50,6 +52,30 @@ _MILD = re.compile(r"\[?[diw]\d{4} \d\d:|\[[diw] |[\d:. -]{8,40}: [diw] ")
 _RAISED = re.compile(r"[a-z_][\w.]{2,120}(?:: |$)", re.ASCII)
 _CLOSING = re.compile(
     r"\b(?:complete|completed|done|finished|ok|passed|ready|saved|succeeded|written)\W{0,3}$"
+)
+_NUMBER = r"\(?[-+]?\d[\d.,:]{0,20}(?:e[-+]?\d{1,3})?[a-z%/]{0,8}\)?"
+_RESULT = re.compile(
+    rf"[a-z][\w()/%.-]{{0,40}}[:=]?(?: {{1,3}}(?:=|[a-z][\w()/%.-]{{0,40}}[:=]?)){{0,4}} {{0,3}}(?<=[ :=]){_NUMBER}"
+    rf"(?: (?:{_NUMBER}|[a-z%/(][\w%/().-]{{0,30}})){{0,5}}$"
+    rf"|{_NUMBER}(?:\s{{1,20}}{_NUMBER}){{1,12}}$"
+)
+"""Words, a number, and perhaps what it counts ("mean 0.41", "kept 998 of 1000 records"), or a row of numbers."""
+_NO_RESULT = re.compile(
+    r"\b(?:at|code|core|cpu|end|job|launch_\w+|line|max|memory|node|pid|port|rank|rc|retval|run|signal|start|status|step|stop"
+    r"|task|thread|trap|version|wait)\w*\b"
+    r"|\b(?:already|are|beyond|found|had|has|have|is|only|outside|still|than|too|was|were)\b"
+    r"|abort|exit|kill|miss|terminat|invalid|illegal|revoked|require|need|must|limit|attempt|retr[iy]|errno|errorcode"
+    r"|time|blocking|fatal|crash|refused|denied|lost"
+)
+"""With one of these, a line with a number tells of an end, a place, a resource or a fault, not of a result."""
+_QUOTED = re.compile(
+    r"[a-z][a-z0-9]*(?:[_.-][a-z0-9]+)+ ?= ?[^=\s]|\+{1,4} |(?:echo|except|printf?|raise)\b ?[('\" a-z]|log(?:ger|ging)?\.[a-z]+\("
+    r"|-{1,2}[a-z][\w-]{0,40}(?:, --[\w-]{1,40})?(?:[ =]\S{1,40})? {2,}\S"
+)
+"""A setting, a command that a shell echoes before it runs it, a statement of a program, the description of an option."""
+_RECOVERY = re.compile(
+    r"\b(?:fall(?:ing|s)? back|continuing|using (?:the |a )?(?:default|built-?in|cached|fallback)\b"
+    r"|defaults? (?:is |are |was |were )?(?:used|taken)|(?:used|taken) instead)"
 )
 _DENIED = re.compile(r"\b(?:abort\w*|abnormally|cannot|error|exit\w*|fail\w*|no|not|unable)\b|n't\b")
 _FEWEST_WORDS = 2
@@ -106,9 +132,33 @@ def speaks_of_error(line: str) -> bool:
 
 
 def closes(line: str) -> bool:
-    """Whether a bare line, the last one of an output, says that some work is done.
+    """Whether a bare line, the last one of an output, says that some work is done, or gives a result.
 
     >>> [closes(line) for line in ("stage-in finished", "tile 17 was not saved", "done")]
     [True, False, False]
+    >>> [closes(line) for line in ("mean 0.41", "kept 998 of 1000 records", "return code: 1", "failed: 3")]
+    [True, True, False, False]
     """
-    return bool(_CLOSING.search(line)) and len(line.split()) >= _FEWEST_WORDS and not _DENIED.search(line)
+    if len(line.split()) < _FEWEST_WORDS or _DENIED.search(line):
+        return False
+    return bool(_CLOSING.search(line)) or (bool(_RESULT.match(line)) and not _NO_RESULT.search(line))
+
+
+def quotes(line: str) -> bool:
+    """Whether a bare line is text of a configuration, a script or a help page, which states nothing.
+
+    >>> [quotes(line) for line in ("on_error = abort", "+ grep -c 'killed' log", "except memoryerror:", "-k  keep on errors")]
+    [True, True, True, True]
+    >>> [quotes(line) for line in ("status = failed", "exception: killed", "- killed")]
+    [False, False, False]
+    """
+    return bool(_QUOTED.match(line))
+
+
+def recovers(line: str) -> bool:
+    """Whether a bare line says that the work goes on in spite of what the line above reports.
+
+    >>> [recovers(line) for line in ("tile 1: default used", "using the built-in topology", "using mpirun")]
+    [True, True, False]
+    """
+    return bool(_RECOVERY.search(line))

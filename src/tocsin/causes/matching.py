@@ -14,7 +14,9 @@ from tocsin.causes.lines import (
     is_call,
     is_mild,
     levelled,
+    quotes,
     raised,
+    recovers,
     speaks_of_error,
     without_folders,
     without_task,
@@ -103,11 +105,13 @@ def find_matches(
         found.setdefault((match.line, match.rule.kind), match)
     named = {match.line for match in found.values() if match.rule.kind != _GENERAL}
     sure = {match.line for match in found.values() if match.rule.certain and match.rule.kind not in _REPORTED}
-    handled = _handled(body, tail, last, catalogue)
+    handled = _handled(body, body.start_of(near), last, catalogue)
+    survived = {line for line, _ in found if line < len(body.ends) and recovers(bare(body.line(line + 1)))}
     return [
         match
         for match in found.values()
         if (match.rule.certain or match.line not in handled)
+        and match.line not in survived
         and (match.rule.rank < EXHAUSTED or match.line >= earliest)
         and (match.rule.kind != _GENERAL or match.rule.certain or match.line not in named)
         and (match.rule.certain or match.rule.rank < EXHAUSTED or match.line not in sure)
@@ -155,7 +159,7 @@ def _by_patterns(body: Text, key: str, rules: list[Rule], tail: int, catalogue: 
         if at - first > LONGEST_LINE or above.endswith(_WARNED):
             continue
         line = bare(body.examined(first, end))
-        if is_call(line):
+        if is_call(line) or quotes(line):
             continue
         guess = GUESS.search(line)
         asserted = line[: guess.start()] if guess else line
