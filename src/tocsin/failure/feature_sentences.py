@@ -9,9 +9,10 @@ from tocsin.core.units import format_age, format_duration, format_memory
 from tocsin.failure.features import FEATURES
 from tocsin.history import recipe
 
-__all__ = ["sentence", "shown"]
+__all__ = ["no_outcome", "sentence", "shown", "unknown_past"]
 
 _WORDS = {key.name: key.words for key in recipe.KEYS}
+_OWN_PASTS = {key.name for key in recipe.OWN_KEYS}
 _DURATIONS = ("time_limit", "time_min", "limit_odd", "delay", "wait", "elapsed", "cpu_time", "cpu_seconds")
 _MEMORIES = (
     "req_memory",
@@ -133,6 +134,19 @@ def sentence(name: str, value: float, history: Mapping[str, Any]) -> str:
     if name.startswith("common_"):
         return f"{value:.0%} of the training's jobs have its {name.removeprefix('common_')}"
     return f"{feature.words}: {shown(name, value)}"
+
+
+def unknown_past(name: str, value: float, history: Mapping[str, Any]) -> str | None:
+    """The widest past without an outcome (`cluster`, `user` or the feature's own), if the value says only that."""
+    own = FEATURES[name].family
+    if own not in _WORDS or value > 0:  # some are known: they wait, run or were submitted lately
+        return None
+    pasts = ["cluster", *(["user"] if own in _OWN_PASTS else []), own]
+    return next((past for past in pasts if not history.get(recipe.column(past, "ended"))), None)
+
+
+def no_outcome(past: str) -> str:
+    return f"no job {_WORDS[past]} has ended yet"
 
 
 Sentence = Callable[[float, str, int], str]
