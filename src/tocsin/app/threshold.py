@@ -34,7 +34,7 @@ def failure_model(app: App, stage: Stage, cluster: str | None) -> "tuple[FittedF
 
     if app.registry.champion("failure", stage, cluster) is None:
         raise ModelError(
-            f"no failure model is trained for {stage} yet; "
+            f"no failure model is trained for the stage `{stage}` yet; "
             f"`tocsin train failure --stage {stage}` trains one on the store"
         )
     folder, card = app.registry.open_verified("failure", stage=stage, cluster=cluster)

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 
 from tocsin.app.jobs import JobWithVerdicts
 from tocsin.app.text import clock
-from tocsin.app.verdict_text import explain_headline, verdict_screen
+from tocsin.app.verdict_text import explain_headline, stage_time, verdict_screen
 from tocsin.core.errors import NotFound
 from tocsin.core.printable import printable
 from tocsin.core.units import format_duration, format_memory
@@ -76,7 +76,7 @@ def _verdict(verdict: Verdict, asker: Principal, zone: tzinfo) -> dict[str, Any]
     shown = Verdict.from_json(visible(verdict.to_json(), asker))
     headline, *lines = map(printable, verdict_screen(shown, explain_headline(shown, None)))
     return {
-        "stage": str(verdict.stage),
+        "when": stage_time(verdict.stage),
         "level": str(verdict.level),
         "at": clock(verdict.at, zone),
         "headline": headline,
