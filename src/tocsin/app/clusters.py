@@ -99,7 +99,9 @@ def live_cluster(app: App, name: str | None, *, guess: bool = True) -> "Iterator
 
     name, cluster = cluster_named(app, name)
     if name == DEMO and name not in app.settings.cluster:
-        raise ClusterError("the demo cluster is simulated; there is no Slurm that could read or change its jobs")
+        raise ClusterError(
+            "the demo cluster is simulated; there is no Slurm that could read or change its jobs"
+        )
     if name is None:
         name = host_cluster(cluster.timeout) if guess else _cluster_name(cluster.timeout)
         if name is None:
