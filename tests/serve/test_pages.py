@@ -52,3 +52,13 @@ def test_findings_are_on_the_screen_and_rows_are_low(served: Served, tmp_path: P
     assert int(found[3]) == width
     assert float(found[2]) <= width
     assert float(found[1]) < 200
+
+
+def test_the_page_of_a_failed_job_names_the_cause(served: Served) -> None:
+    client = served.client()
+    [job] = client.get("/api/v1/jobs", params={"state": "TO", "limit": 1}).json()["jobs"]
+    page = client.get(f"/jobs/{job['job']}").text
+    assert "cause of the failure: Time limit reached" in page
+    assert "Request more time (--time)" in page
+    [job] = client.get("/api/v1/jobs", params={"state": "CD", "limit": 1}).json()["jobs"]
+    assert "cause of the failure" not in client.get(f"/jobs/{job['job']}").text

@@ -11,13 +11,22 @@ from tocsin.core.verdict import (
     SEEN_FROM,
     UNKNOWN_CAUSE,
     CaseStatus,
+    Cause,
     Finding,
     Level,
     Screening,
     Verdict,
 )
 
-__all__ = ["check_headline", "explain_headline", "one_time", "stage_time", "verdict_line", "verdict_screen"]
+__all__ = [
+    "cause_lines",
+    "check_headline",
+    "explain_headline",
+    "one_time",
+    "stage_time",
+    "verdict_line",
+    "verdict_screen",
+]
 
 _ONE_TIME = ("habit",)
 """Kinds of findings that only one verdict carries; they are printed whatever else is worse."""
@@ -32,8 +41,6 @@ _AFTERWARDS = {
     Level.WARNING: "there was reason for a warning",
     Level.CRITICAL: "it could not work as requested",
 }
-
-
 _TIMES = {
     Stage.SUBMIT: "at submission",
     Stage.START: "at its start",
@@ -41,6 +48,7 @@ _TIMES = {
     Stage.RUNNING: "while it ran",
     Stage.END: "at its end",
 }
+"""When each stage is, for a job named before."""
 
 
 def stage_time(stage: Stage) -> str:
@@ -75,7 +83,9 @@ def _problem(verdict: Verdict, words: Mapping[Level, str]) -> str:
 def verdict_screen(verdict: Verdict, headline: str) -> Iterator[str]:
     """One screen: what is wrong, what to change, what could not be checked."""
     yield f"{verdict.level.upper()}: {headline}"
-    yield from _cause(verdict)
+    if verdict.cause:
+        yield ""
+        yield from cause_lines(verdict.cause)
     texts = [finding.text for finding in verdict.findings]
     reasons = {reason.text for reason in verdict.failure.contributions} if verdict.failure else set()
     for finding in verdict.findings:
@@ -111,12 +121,8 @@ def _is_qualified(verdict: Verdict, part: str) -> bool:
     return verdict.failure is not None and part.startswith("failure.")
 
 
-def _cause(verdict: Verdict) -> Iterator[str]:
+def cause_lines(cause: Cause) -> Iterator[str]:
     """Why the job failed, and the line of output that shows it."""
-    cause = verdict.cause
-    if cause is None:
-        return
-    yield ""
     if cause.kind == UNKNOWN_CAUSE:
         yield "  cause of the failure: unknown; nothing known in its output names one"
         return
