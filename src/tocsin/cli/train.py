@@ -84,7 +84,7 @@ def failure(app: App, request: FailureRequest, as_json: bool) -> None:
     "--days",
     type=click.FloatRange(min=0, min_open=True),
     metavar="N",
-    help="Use jobs that ended in the last N days (alpha in the paper) [default: workload.alpha_days, 5].",
+    help="Use jobs that ended in the last N days [default: workload.alpha_days, 5].",
 )
 @_seed
 @_promote
