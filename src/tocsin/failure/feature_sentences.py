@@ -5,7 +5,7 @@ from math import isfinite, isnan
 from typing import Any
 
 from tocsin.core.outcomes import Outcome
-from tocsin.core.units import format_age, format_duration, format_memory
+from tocsin.core.units import format_age, format_duration, format_memory, rounded_memory
 from tocsin.failure.features import FEATURES
 from tocsin.history import recipe
 
@@ -238,6 +238,9 @@ _SENTENCES: Mapping[str, Sentence] = {
     "elapsed_last": _ran("last completed job"),
     "elapsed_least": _ran("shortest completed job"),
     "elapsed_most": _ran("longest completed job"),
+    "memory_most": lambda value, kind, _: (
+        f"the completed jobs {kind} used at most {rounded_memory(int(value))} of memory"
+    ),
     "elapsed_unsuccessful": _ran("last unsuccessful job"),
     "submitted_hour": _count("were submitted in the last hour"),
     "submitted_day": _count("were submitted in the last day"),
@@ -249,6 +252,7 @@ _SENTENCES: Mapping[str, Sentence] = {
         if ended
         else f"no job {kind} has ended yet"
     ),
+    "completed": _count("completed"),
     "ended_week": _count("ended in the last 7 days"),
     "running": _count("are running"),
     "pending": _count("are pending"),
