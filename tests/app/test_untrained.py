@@ -29,7 +29,7 @@ def closed_service(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_whoever_runs_a_service_of_any_name_is_told_to_train(
     own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    train = "no model is trained for end yet; run `tocsin train execution`"
+    train = "no model is trained for the stage `end` yet; run `tocsin train execution`"
     assert untrained("workload", Stage.END, own) == train
     closed_service(monkeypatch)
     assert untrained("workload", Stage.END, tmp_path / "srv" / "models") == train
@@ -46,4 +46,4 @@ def test_a_user_beside_a_service_whose_models_are_closed_is_told_whom_to_ask(
 
 def test_a_user_who_may_read_the_models_of_the_service_is_told_to_train(own: Path) -> None:
     homes.SERVICE_HOME.mkdir()
-    assert "no model is trained for end yet" in untrained("workload", Stage.END, own)
+    assert "no model is trained for the stage `end` yet" in untrained("workload", Stage.END, own)

@@ -148,6 +148,22 @@ def test_the_only_clusters_own_model_is_the_one_that_is_shown_and_changed(home: 
     assert json.loads(tocsin("threshold", "-M", "lab", "--json").out)["version"] == "2"
     assert tocsin(*shlex.split(undo)).code == 0
     assert json.loads(tocsin("threshold", "-M", "lab", "--json").out)["version"] == "1"
+    assert "for submit on lab" in tocsin("models", "promote", "failure", "2").err
+    assert json.loads(tocsin("threshold", "--json").out)["version"] == "2"
+    assert (
+        "failure 1 is now the champion for submit on lab"
+        in tocsin("models", "rollback", "failure", "--stage", "submit").err
+    )
+
+
+def test_a_model_trained_by_hand_is_really_in_use(home: Path, tocsin: Tocsin) -> None:
+    assert tocsin("models", "promote", "failure", "1", "-M", "lab").code == 0
+    said = tocsin("train", "failure", "--trials", "1")
+    assert "failure 2 is now in use on lab" in said.out
+    assert json.loads(tocsin("threshold", "-M", "lab", "--json").out)["version"] == "2"
+    undo = said.err.partition("undo: tocsin ")[2]
+    assert tocsin(*shlex.split(undo)).code == 0
+    assert json.loads(tocsin("threshold", "-M", "lab", "--json").out)["version"] == "1"
 
 
 def test_a_model_says_what_its_threshold_would_have_done_in_words(home: Path, tocsin: Tocsin) -> None:

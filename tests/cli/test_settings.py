@@ -24,6 +24,8 @@ def test_each_setting_is_shown_with_its_origin(
         "doc": shown["cluster.lab.timeout"]["doc"],
     }
     assert shown["store.keep_days"]["origin"] == "default"
+    [line] = [line for line in tocsin("config", "show").out.splitlines() if line.startswith("watch.scripts")]
+    assert line.split() == ["watch.scripts", "true", "default"], "as a settings file writes it"
 
 
 def test_a_file_named_on_the_line_wins_over_the_others(tocsin: Tocsin, tmp_path: Path) -> None:

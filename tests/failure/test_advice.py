@@ -106,7 +106,7 @@ def test_a_job_bound_to_run_out_of_memory_gets_the_line_to_change(shortages: Sho
     )
     assert (advice.risk_before, advice.risk_after) == (0.9, 0.2)
     assert advice.why == (
-        "20 earlier jobs of this user with this name ran out of memory with 500M per node and none completed "
+        "20 earlier jobs of this user with this name ran out of memory with 500M per node, and none completed "
         "with 500M or less; jobs that requested 2G completed"
     )
 
@@ -114,7 +114,7 @@ def test_a_job_bound_to_run_out_of_memory_gets_the_line_to_change(shortages: Sho
 def test_requests_above_this_one_that_ran_out_too_are_named_with_the_largest(shortages: Shortages) -> None:
     (advice,) = advice_for(asked(req_memory=400 * MIB), shortages, falling("req_memory"))
     assert advice.why == (
-        "20 earlier jobs of this user with this name ran out of memory with 400M or more (up to 500M) per node and none "
+        "20 earlier jobs of this user with this name ran out of memory with 400M to 500M per node, and none "
         "completed with 400M or less; jobs that requested 2G completed"
     )
 
@@ -159,7 +159,7 @@ def test_time_that_did_not_do_before_is_raised(shortages: Shortages) -> None:
     assert advice.edit is not None
     assert advice.edit.new == "#SBATCH -t 03:00:00"
     assert (
-        "5 earlier jobs of this user with this name ran out of time with 01:00:00 and none completed"
+        "5 earlier jobs of this user with this name ran out of time with a limit of 01:00:00, and none completed"
         in advice.why
     )
 

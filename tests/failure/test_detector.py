@@ -75,6 +75,13 @@ def test_an_explanation_names_what_its_user_can_check(check_data: CheckData, mod
     ("feature", "value", "text"),
     [
         ("name.failed_last10", 0.4, "4 of the last 10 jobs of this user with this name failed"),
+        ("name.completed", 0, "no jobs of this user with this name completed"),
+        ("name.completed", 1, "1 job of this user with this name completed"),
+        (
+            "name.memory_most",
+            9.5 * 2**30,
+            "the completed jobs of this user with this name used at most 9.5G of memory",
+        ),
         ("twin.failed_last10", 1, "the last job of this user with the same name and request failed"),
         (
             "twin.unsuccessful_last3",

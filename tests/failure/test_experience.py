@@ -1,5 +1,6 @@
 """Other clusters' experience: from the first job on, beside a cluster's own model, and told where it comes from."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -67,6 +68,29 @@ def test_the_jobs_seen_so_far_are_counted(check_data: CheckData, shipped: Fitted
     assert failure.basis is not None
     assert f"; {earlier:,} jobs of this cluster" in failure.basis
     assert failure.contributions
+
+
+def test_a_cluster_without_jobs_is_one_reason(check_data: CheckData, shipped: FittedFailure) -> None:
+    job, nothing = later(check_data).head(1), check_data.known(check_data.log.clear())
+    parts, [plain] = (
+        shipped.explain(job, nothing, stage=Stage.SUBMIT),
+        shipped.assess(job, nothing, stage=Stage.SUBMIT),
+    )
+    assert parts.failure is not None
+    assert plain.failure is not None
+    assert parts.failure.probability == plain.failure.probability
+    texts = [reason.text for reason in parts.failure.contributions]
+    about_nothing = [text for text in texts if re.match("no (earlier )?jobs? ", text)]
+    assert about_nothing == ["no job on this cluster has ended yet"]
+    assert len(texts) > 1, "the request is a reason, too"
+
+
+def test_a_user_without_jobs_is_one_reason(check_data: CheckData, shipped: FittedFailure) -> None:
+    job = later(check_data).tail(1).with_columns(user=pl.lit("newcomer"))
+    failure = shipped.explain(job, check_data.known(), stage=Stage.SUBMIT).failure
+    assert failure is not None
+    texts = [reason.text for reason in failure.contributions]
+    assert [text for text in texts if "of this user" in text] == ["no job of this user has ended yet"]
 
 
 def test_the_target_of_an_archive_is_its_own(check_data: CheckData, shipped: FittedFailure) -> None:

@@ -10,6 +10,8 @@ import pytest
 from tests.conftest import unavailable
 from tests.kits.service import Served
 from tests.services import missing
+from tocsin.app.predict import PredictRequest, predict
+from tocsin.core.errors import NotFound
 from tocsin.serve.routes.pages import FOLDER
 
 MEASURE = """<script>
@@ -52,3 +54,24 @@ def test_findings_are_on_the_screen_and_rows_are_low(served: Served, tmp_path: P
     assert int(found[3]) == width
     assert float(found[2]) <= width
     assert float(found[1]) < 200
+
+
+def test_the_page_of_a_failed_job_names_the_cause(served: Served) -> None:
+    client = served.client()
+    [job] = client.get("/api/v1/jobs", params={"state": "TO", "limit": 1}).json()["jobs"]
+    page = client.get(f"/jobs/{job['job']}").text
+    assert "cause of the failure: Time limit reached" in page
+    assert "Request more time (--time)" in page
+    [job] = client.get("/api/v1/jobs", params={"state": "CD", "limit": 1}).json()["jobs"]
+    assert "cause of the failure" not in client.get(f"/jobs/{job['job']}").text
+
+
+def test_a_mistyped_cluster_is_an_error_with_a_suggestion(served: Served) -> None:
+    answer = served.client().get("/api/v1/jobs", params={"cluster": "dmeo"})
+    assert answer.status_code == 404
+    assert 'did you mean "demo"?' in answer.json()["detail"]
+
+
+def test_a_job_that_the_demo_does_not_have_is_not_found(served: Served) -> None:
+    with pytest.raises(NotFound, match="no job 17 in cluster"):
+        predict(served.service.app, PredictRequest(jobs=("17",), cluster="demo"))

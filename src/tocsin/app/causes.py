@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tocsin.causes.job_cause import CauseFound
     from tocsin.core.verdict import Advice, Cause
 
-__all__ = ["cause_of_ended", "causes_at_end", "open_catalogue", "past_causes_advice"]
+__all__ = ["cause_known", "cause_of_ended", "causes_at_end", "open_catalogue", "past_causes_advice"]
 
 FOLDER = Path("/etc/tocsin/causes.d")
 _AT_ONCE = 50
@@ -46,6 +46,16 @@ def cause_of_ended(app: App, job: Mapping[str, Any], key: str, script: str | Non
         except StoreError as error:
             app.notify(f"note: the cause was not stored: {error}")
     return found
+
+
+def cause_known(app: App, job: Mapping[str, Any], key: str) -> "tuple[bool, Cause | None]":
+    """Whether the job failed, and why as far as is known without reading its output."""
+    from tocsin.causes.job_cause import FAILURES, by_record
+    from tocsin.store.causes import stored_cause
+
+    if job["outcome"] not in FAILURES:
+        return False, None
+    return True, stored_cause(app.store, key) or by_record(job, open_catalogue(app))
 
 
 def causes_at_end(

@@ -256,8 +256,7 @@ def _require_home(app: App) -> None:
         app.store  # noqa: B018  # it is opened
     except (StoreError, SettingsError, OSError) as error:
         raise StoreError(
-            f"no model and no history is available to you: {error}; ask an administrator to check the script, or set "
-            "TOCSIN_HOME to a folder of your own"
+            f"no model and no history is available to you: {error}, or ask an administrator to check the script"
         ) from None
 
 

@@ -46,7 +46,8 @@ def _first(app: App, cluster: str, stage: Stage, known: int, dry_run: bool) -> "
     from tocsin.learn.nightly import Outcome
 
     before = app.registry.champion(DETECTOR, stage, cluster) or "none"
-    version, state, why = None, "planned", f"would get its first own model; {known:,} outcomes are known"
+    version, state = None, "planned"
+    why = f"would give way to the first model of the cluster's own; {known:,} outcomes are known"
     if not dry_run:
         try:
             request = FailureRequest(

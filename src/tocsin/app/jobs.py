@@ -79,8 +79,7 @@ def list_jobs(app: App, request: JobsRequest, fields: Sequence[str] | None = Non
     wanted = replace(_filter(app, request), order="-submit" if most else "submit", limit=most or None)
     frame = load(app.store, wanted, None if fields is None else list(fields))
     if frame.is_empty():
-        for cluster in request.clusters:
-            require_cluster(app, cluster)
+        _require_clusters(app, request)
     return frame.reverse() if most else frame
 
 
@@ -91,7 +90,16 @@ def page_of_jobs(
     from tocsin.store.jobs import load
 
     after = None if past is None else (past.submit, past.job_id, past.task, past.cluster)
-    return load(app.store, replace(_filter(app, request), order="-submit", limit=size, past=after))
+    page = load(app.store, replace(_filter(app, request), order="-submit", limit=size, past=after))
+    if page.is_empty():
+        _require_clusters(app, request)
+    return page
+
+
+def _require_clusters(app: App, request: JobsRequest) -> None:
+    """An error for a mistyped cluster, which has no jobs."""
+    for cluster in request.clusters:
+        require_cluster(app, cluster)
 
 
 def _filter(app: App, request: JobsRequest) -> "Filter":

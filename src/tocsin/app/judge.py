@@ -46,7 +46,7 @@ def untrained(detector: str, stage: Stage, models: Path) -> str:
 
     command = _TRAIN.get(detector, "train --help").format(stage=stage)
     if not _hidden_models(models):
-        return f"no model is trained for {stage} yet; run `tocsin {command}`"
+        return f"no model is trained for the stage `{stage}` yet; run `tocsin {command}`"
     return (
         f"no model for {stage} is available to you, and you cannot read those of this host's service; ask an "
         f"administrator to check the script (`tocsin check -u {user_name()} SCRIPT`), or train one on your own jobs "

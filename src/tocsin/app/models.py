@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ModelRequest",
     "challenge",
+    "chosen_cluster",
     "list_models",
     "promote",
     "rollback",
@@ -65,12 +66,31 @@ def write_charts(app: App, model: ModelRequest, folder: Path) -> list[Path]:
     return list(draw_curves(*app.registry.open_verified(model.detector, card.version), folder))
 
 
+def chosen_cluster(app: App, detector: str, stage: Stage, cluster: str | None) -> str | None:
+    """The named cluster, else the store's only one if a model of its own is in use there, else None: all clusters.
+
+    Notes clusters with models of their own, which what is done for all clusters does not concern.
+    """
+    from tocsin.store.jobs import cluster_names
+
+    if cluster is not None:
+        return cluster
+    aliases = app.registry.aliases(detector)
+    own = sorted(name for (of, name), each in aliases.items() if of is stage and name and each.champion)
+    if len(own) == 1 and own == cluster_names(app.store):
+        return own[0]
+    if own:
+        app.notify(f"note: models of their own are in use on {', '.join(own)}; name one of them with -M")
+    return None
+
+
 def promote(app: App, model: ModelRequest, why: str) -> dict[str, Any]:
     """Make a version the champion of its stage, for one cluster or for all."""
-    registry, detector, cluster = app.registry, model.detector, model.cluster
+    registry, detector = app.registry, model.detector
     card = _card(registry, model)
     if model.stage and card.stage != model.stage:
         raise ModelError(f"{detector} {card.version} is a model for {card.stage}, not for {model.stage}")
+    cluster = chosen_cluster(app, detector, card.stage, model.cluster)
     before = registry.champion(detector, card.stage, cluster)
     registry.promote(detector, card.version, cluster=cluster, why=why)
     return _change(detector, card.stage, card.version, cluster, before)
@@ -93,9 +113,11 @@ def challenge(app: App, model: ModelRequest, *, end: bool = False) -> dict[str, 
 
 def rollback(app: App, model: ModelRequest, why: str, *, to_none: bool = False) -> dict[str, Any]:
     """Return to the previous champion; with `to_none`, to the shipped model or none."""
-    registry, detector, cluster = app.registry, model.detector, model.cluster
-    before = registry.resolve(detector, "champion", stage=model.stage, cluster=cluster)
+    registry, detector = app.registry, model.detector
+    before = registry.resolve(detector, "champion", stage=model.stage, cluster=model.cluster)
     stage = registry.card(detector, before).stage
+    cluster = chosen_cluster(app, detector, stage, model.cluster)
+    before = registry.resolve(detector, "champion", stage=stage, cluster=cluster)
     version = registry.rollback(detector, stage, cluster=cluster, to_none=to_none, why=why)
     return _change(detector, stage, version, cluster, before)
 

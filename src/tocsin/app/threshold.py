@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tocsin.app.app import App
+from tocsin.app.models import chosen_cluster
 from tocsin.core.errors import InputError, ModelError
 from tocsin.core.stages import Stage
 
@@ -34,7 +35,7 @@ def failure_model(app: App, stage: Stage, cluster: str | None) -> "tuple[FittedF
 
     if app.registry.champion("failure", stage, cluster) is None:
         raise ModelError(
-            f"no failure model is trained for {stage} yet; "
+            f"no failure model is trained for the stage `{stage}` yet; "
             f"`tocsin train failure --stage {stage}` trains one on the store"
         )
     folder, card = app.registry.open_verified("failure", stage=stage, cluster=cluster)
@@ -45,7 +46,7 @@ def set_threshold(app: App, stage: Stage, cluster: str | None, rule: str) -> dic
     """Set the threshold by a rule; this makes a new version, which is in use from now on."""
     from tocsin.learn.train_failure import set_rule
 
-    cluster = cluster or _only_cluster(app, stage)
+    cluster = chosen_cluster(app, "failure", stage, cluster)
     model, version = failure_model(app, stage, cluster)
     trained = set_rule(app.registry, model, parse_rule(rule), parent=version, cluster=cluster)
     threshold = trained.model.calibrated.threshold
@@ -59,7 +60,7 @@ def set_threshold(app: App, stage: Stage, cluster: str | None, rule: str) -> dic
 
 def thresholds(app: App, stage: Stage, cluster: str | None) -> dict[str, Any]:
     """What each threshold would have done, highest first; the chosen one is marked."""
-    cluster = cluster or _only_cluster(app, stage)
+    cluster = chosen_cluster(app, "failure", stage, cluster)
     model, version = failure_model(app, stage, cluster)
     now = model.calibrated.threshold
     others = [row for row in model.calibrated.table if row.value != now.value]
@@ -70,16 +71,3 @@ def thresholds(app: App, stage: Stage, cluster: str | None) -> dict[str, Any]:
         "threshold": now.to_json(),
         "table": [row.to_json() | {"chosen": row is now} for row in table],
     }
-
-
-def _only_cluster(app: App, stage: Stage) -> str | None:
-    """The store's only cluster, if a model of its own is in use there; notes clusters that the answer is not about."""
-    from tocsin.store.jobs import cluster_names
-
-    aliases = app.registry.aliases("failure")
-    own = sorted(name for (of, name), each in aliases.items() if of is stage and name and each.champion)
-    if len(own) == 1 and own == cluster_names(app.store):
-        return own[0]
-    if own:
-        app.notify(f"note: models of their own are in use on {', '.join(own)}; name one of them with -M")
-    return None

@@ -13,6 +13,7 @@ from tocsin.app.app import App
 from tocsin.app.first_metrics import measure_stored
 from tocsin.app.judge import open_screener
 from tocsin.app.logs import LogRequest, one_cluster, read_jobs
+from tocsin.app.models import chosen_cluster
 from tocsin.app.text import count
 from tocsin.app.threshold import parse_rule
 from tocsin.core.errors import InputError
@@ -77,6 +78,9 @@ def train_failure(app: App, request: FailureRequest) -> dict[str, Any]:
     from tocsin.learn.train_failure import train_failure as train
 
     cluster, trials = one_cluster(jobs), request.trials
+    place = chosen_cluster(app, "failure", request.stage, request.log.cluster)
+    if request.log.cluster is None and place != cluster:  # a log of another cluster
+        place = None
     used = long_enough(jobs, request.shortest)
     if request.log.path is None:
         used = with_answers(app.store, used)
@@ -100,7 +104,7 @@ def train_failure(app: App, request: FailureRequest) -> dict[str, Any]:
         budget=Budget(trials=trials, progress=partial(app.progress, "searching")),
         seed=request.seed,
         promote=request.promote,
-        cluster=request.log.cluster,
+        cluster=place,
         shortest=request.shortest,
     )
     model = trained.model
@@ -108,6 +112,7 @@ def train_failure(app: App, request: FailureRequest) -> dict[str, Any]:
     return {
         "version": trained.version,
         "stage": str(model.columns.stage),
+        "cluster": place,
         "target": str(model.target),
         "rows": model.rows,
         "too_short": jobs.height - used.height,

@@ -4,19 +4,29 @@ from collections.abc import Iterator, Mapping
 from datetime import tzinfo
 
 from tocsin.app.text import clock, count
-from tocsin.core.units import format_duration, format_memory
+from tocsin.core.stages import Stage
+from tocsin.core.units import format_duration, rounded_memory
 from tocsin.core.verdict import (
     ALARMS,
     SEEN_FROM,
     UNKNOWN_CAUSE,
     CaseStatus,
+    Cause,
     Finding,
     Level,
     Screening,
     Verdict,
 )
 
-__all__ = ["check_headline", "explain_headline", "one_time", "verdict_line", "verdict_screen"]
+__all__ = [
+    "cause_lines",
+    "check_headline",
+    "explain_headline",
+    "one_time",
+    "stage_time",
+    "verdict_line",
+    "verdict_screen",
+]
 
 _ONE_TIME = ("habit",)
 """Kinds of findings that only one verdict carries; they are printed whatever else is worse."""
@@ -28,9 +38,21 @@ _BEFORE = {
 }
 _AFTERWARDS = {
     **_BEFORE,
-    Level.WARNING: "it deserved a warning",
+    Level.WARNING: "there was reason for a warning",
     Level.CRITICAL: "it could not work as requested",
 }
+_TIMES = {
+    Stage.SUBMIT: "at submission",
+    Stage.START: "at its start",
+    Stage.EARLY: "two minutes after its start",
+    Stage.RUNNING: "while it ran",
+    Stage.END: "at its end",
+}
+"""When each stage is, for a job named before."""
+
+
+def stage_time(stage: Stage) -> str:
+    return _TIMES[stage]
 
 
 def check_headline(verdict: Verdict) -> str:
@@ -42,7 +64,7 @@ def explain_headline(verdict: Verdict, outcome: str | None) -> str:
     """For a past job, and how it ended."""
     problem = "it was not allowed to run" if _is_rogue(verdict) else _problem(verdict, _AFTERWARDS)
     ended = f" Its outcome: {outcome.replace('_', ' ')}." if outcome else ""
-    return f"{verdict.job} as known at {verdict.stage}: {problem}.{ended}"
+    return f"{verdict.job} as known {stage_time(verdict.stage)}: {problem}.{ended}"
 
 
 def _problem(verdict: Verdict, words: Mapping[Level, str]) -> str:
@@ -50,7 +72,8 @@ def _problem(verdict: Verdict, words: Mapping[Level, str]) -> str:
         return words[verdict.level]
     concerns = []
     if verdict.level is Level.UNKNOWN:
-        unchecked = ", ".join(dict.fromkeys(part.partition(".")[0] for part in verdict.missing))
+        parts = (part.partition(".")[0] for part in verdict.missing if not _is_qualified(verdict, part))
+        unchecked = ", ".join(dict.fromkeys(parts))
         concerns.append(f"not everything could be checked ({unchecked})")
     if verdict.advice:  # without a finding, it comes from earlier runs
         concerns.append("earlier runs suggest a change (see below)")
@@ -60,7 +83,9 @@ def _problem(verdict: Verdict, words: Mapping[Level, str]) -> str:
 def verdict_screen(verdict: Verdict, headline: str) -> Iterator[str]:
     """One screen: what is wrong, what to change, what could not be checked."""
     yield f"{verdict.level.upper()}: {headline}"
-    yield from _cause(verdict)
+    if verdict.cause:
+        yield ""
+        yield from cause_lines(verdict.cause)
     texts = [finding.text for finding in verdict.findings]
     reasons = {reason.text for reason in verdict.failure.contributions} if verdict.failure else set()
     for finding in verdict.findings:
@@ -88,15 +113,16 @@ def verdict_screen(verdict: Verdict, headline: str) -> Iterator[str]:
     if verdict.missing:
         yield ""
         for part, reason in verdict.missing.items():
-            yield f"  not checked: {part}: {reason}"
+            yield f"  note: {reason}" if _is_qualified(verdict, part) else f"  not checked: {part}: {reason}"
 
 
-def _cause(verdict: Verdict) -> Iterator[str]:
+def _is_qualified(verdict: Verdict, part: str) -> bool:
+    """Whether the reason qualifies a prediction that was made, such as one without the user's earlier jobs."""
+    return verdict.failure is not None and part.startswith("failure.")
+
+
+def cause_lines(cause: Cause) -> Iterator[str]:
     """Why the job failed, and the line of output that shows it."""
-    cause = verdict.cause
-    if cause is None:
-        return
-    yield ""
     if cause.kind == UNKNOWN_CAUSE:
         yield "  cause of the failure: unknown; nothing known in its output names one"
         return
@@ -130,7 +156,7 @@ def _prediction(verdict: Verdict, texts: list[str]) -> Iterator[str]:
             usual, longest = format_duration(time.p50), format_duration(time.p95)
             yield f"    expected run time {usual} (at most {longest} in 95% of cases)"
         if memory:
-            used, most = (format_memory(-(-size // 2**20) * 2**20) for size in (memory.p50, memory.p95))
+            used, most = (rounded_memory(size) for size in (memory.p50, memory.p95))
             yield f"    expected memory {used} (at most {most} in 95% of cases)"
     if verdict.nodes:
         yield from (

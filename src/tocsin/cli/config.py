@@ -28,6 +28,8 @@ def show(app: App, as_json: bool) -> None:
         return
     for line in lines:
         value = '""' if line.value == "" else str(line.value)
+        if isinstance(line.value, bool):
+            value = value.lower()
         print_line(f"{line.name:<32} {value:<24} {line.origin}")
         print_line(f"    {line.doc}")
 

@@ -1,4 +1,4 @@
-"""`tocsin connect`: publish what tocsin reads to other systems."""
+"""`tocsin connect`: publish job events to other systems."""
 
 import click
 
@@ -12,7 +12,7 @@ __all__ = ["connect"]
 
 @click.group()
 def connect() -> None:
-    """Publish what tocsin reads to other systems."""
+    """Publish job events to other systems."""
 
 
 @connect.command("slurm-to-kafka")

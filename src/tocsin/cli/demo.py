@@ -20,7 +20,14 @@ _BAR = 30
 
 @click.command()
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the simulation.")
-@click.option("--days", type=click.IntRange(1, 365), default=30, show_default=True, help="Days to simulate.")
+@click.option(
+    "--days",
+    type=click.IntRange(1, 365),
+    default=30,
+    show_default=True,
+    metavar="N",
+    help="Days to simulate.",
+)
 @options.as_json
 @click.pass_obj
 def demo(app: App, seed: int, days: int, as_json: bool) -> None:

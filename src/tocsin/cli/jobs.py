@@ -45,7 +45,10 @@ def _no_effect(*names: str, why: str) -> options.Decorator:
 @_no_effect("-a", "--allusers", why="jobs of all users are listed")
 @_no_effect("-D", "--duplicates", why="each requeue is a job")
 @click.option(
-    "--limit", type=click.IntRange(0, 10**9), help=f"List the newest N only; 0 is all [default: {NEWEST}]."
+    "--limit",
+    type=click.IntRange(0, 10**9),
+    metavar="N",
+    help=f"List the newest N only; 0 is all [default: {NEWEST}].",
 )
 @options.local
 @click.pass_obj

@@ -184,10 +184,11 @@ _THRESHOLD_WORDS = {
     "delayed": "node-hours delayed",
     "wasted": "node-hours wasted",
 }
+_MOST_FEATURES = 12
 _COLUMNS = [
     Column("Detector", text_of("detector"), -12),
-    Column("Version", text_of("version"), 7),
-    Column("Alias", lambda row: ",".join(row["aliases"]), -10),
+    Column("Version", text_of("version"), 13),
+    Column("Alias", lambda row: ",".join(row["aliases"]), -13),
     Column("Stage", text_of("stage"), -7),
     Column("Target", lambda row: row["target"] or ",".join(row["operations"] or ()), -12),
     Column("Engine", lambda row: row["engine"] or "cannot be read", -14),
@@ -223,7 +224,7 @@ def _print_card(card: dict[str, Any]) -> None:
     line("window", window and f"{window['first']} to {window['last']}")
     line("rows", f"{card['rows']:,}")
     line("data", card["data_hash"])
-    line("features", f"{len(features)}: {', '.join(features)}" if features else "")
+    line("features", _listed(features))
     line("parameters", ", ".join(f"{name}={value}" for name, value in card["parameters"].items()))
     line("calibration", (card["calibration"] or {}).get("kind"))
     for purpose, rows in card.get("uses", {}).items():
@@ -245,6 +246,13 @@ def _print_card(card: dict[str, Any]) -> None:
         line("promoted", f"{promotion['at']}{place}, replaced {replaced}: {promotion['why']}")
     for name, digest in card["files"].items():
         line("file", f"{name} sha256 {digest}")
+
+
+def _listed(features: list[str]) -> str:
+    """How many there are, and the first of them."""
+    if len(features) <= _MOST_FEATURES:
+        return f"{len(features)}: {', '.join(features)}" if features else ""
+    return f"{len(features)}: {', '.join(features[:_MOST_FEATURES])}, … (--json lists all)"
 
 
 def _figure(figure: dict[str, Any]) -> str:

@@ -21,7 +21,7 @@ __all__ = ["nightly"]
 @click.pass_obj
 @options.gathered(NightlyRequest, "request")
 def nightly(app: App, request: NightlyRequest, as_json: bool) -> None:
-    """Retrain models and promote those that beat the ones in use.
+    """Retrain models and promote those that are no worse than before.
 
     Meant for a timer; `tocsin serve` does it by itself. The last days (learn.holdback_days) are held back from training. A
     new model goes into use if it is better on them beyond noise, or not worse; otherwise it runs beside the one in use. The

@@ -112,7 +112,7 @@ shortest = click.option(
     type=click.IntRange(min=0),
     default=0,
     metavar="SECONDS",
-    help="Leave out jobs that ran for less (HPE: 120).",
+    help="Leave out jobs that ran for less.",
 )
 rule = click.option(
     "--rule",

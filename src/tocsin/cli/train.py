@@ -84,7 +84,7 @@ def failure(app: App, request: FailureRequest, as_json: bool) -> None:
     "--days",
     type=click.FloatRange(min=0, min_open=True),
     metavar="N",
-    help="Use jobs that ended in the last N days (alpha in the paper) [default: workload.alpha_days, 5].",
+    help="Use jobs that ended in the last N days [default: workload.alpha_days, 5].",
 )
 @_seed
 @_promote
@@ -181,10 +181,11 @@ def _print_accuracy(trained: dict[str, Any]) -> None:
 
 
 def _print_promoted(detector: str, trained: dict[str, Any]) -> None:
-    version = trained["version"]
+    version, cluster = trained["version"], trained.get("cluster")
     if trained["promoted"]:
-        print_line(f"{detector} {version} is now in use (promoted to champion)")
-        print_message(f"undo: tocsin models rollback {detector} --stage {trained['stage']}")
+        where, of = (f" on {cluster}", f" -M {cluster}") if cluster else ("", "")
+        print_line(f"{detector} {version} is now in use{where} (promoted to champion)")
+        print_message(f"undo: tocsin models rollback {detector} --stage {trained['stage']}{of}")
     else:
         print_line(f"{detector} {version} is stored but not in use")
         print_message(f"to use it: tocsin models promote {detector} {version}")

@@ -21,6 +21,7 @@ __all__ = [
     "parse_memory",
     "parse_memory_request",
     "parse_tres",
+    "rounded_memory",
 ]
 
 MAX_INSTANT = 253_402_214_400
@@ -133,6 +134,18 @@ def format_memory(amount: int | None) -> str:
         if amount and amount % size == 0:
             return f"{amount // size}{unit}"
     return str(amount)
+
+
+def rounded_memory(amount: int) -> str:
+    """An estimate: whole megabytes, or gigabytes and more with one decimal, rounded up.
+
+    >>> rounded_memory(4 * 2**30), rounded_memory(9360 * 2**20), rounded_memory(700_000_000)
+    ('4G', '9.2G', '668M')
+    """
+    for unit, size in (("T", 2**40), ("G", 2**30)):
+        if amount >= size:
+            return f"{-(-10 * amount // size) / 10:g}{unit}"
+    return f"{-(-amount // 2**20)}M"
 
 
 Per = Literal["node", "cpu", "job"]

@@ -8,7 +8,7 @@ from tocsin.core.errors import NodeListError, UnitError
 from tocsin.core.ids import array_size, array_tasks
 from tocsin.core.machine import Machine, Partition
 from tocsin.core.nodelist import expand_nodes, fold_nodes
-from tocsin.core.units import UNLIMITED, format_duration
+from tocsin.core.units import UNLIMITED, format_duration, rounded_memory
 from tocsin.core.verdict import Avoid, Resources
 from tocsin.failure.bad_nodes import partition_nodes
 from tocsin.failure.findings import above_request
@@ -100,7 +100,7 @@ def _memory(row: Mapping[str, Any], evidence: Evidence) -> Iterator[Change]:
         return
     if need is None or not asked or not 0 < asked < UNLIMITED:
         return
-    shown = f"95 % of such jobs that complete need at most {shown_memory(need.p95)} per node"
+    shown = f"95 % of such jobs that complete need at most {rounded_memory(need.p95)} per node"
     if need.p95 > asked and (lost := _lost(evidence.history, "out_of_memory")):
         why = f"requests {shown_memory(asked)} per node, but {lost} ran out of memory, and {shown}"
         yield from _more("req_memory", asked, nice_memory(need.p95 * MEMORY_MORE), most, why)

@@ -5,13 +5,14 @@ from math import isfinite, isnan
 from typing import Any
 
 from tocsin.core.outcomes import Outcome
-from tocsin.core.units import format_age, format_duration, format_memory
+from tocsin.core.units import format_age, format_duration, format_memory, rounded_memory
 from tocsin.failure.features import FEATURES
 from tocsin.history import recipe
 
-__all__ = ["sentence", "shown"]
+__all__ = ["no_outcome", "sentence", "shown", "unknown_past"]
 
 _WORDS = {key.name: key.words for key in recipe.KEYS}
+_OWN_PASTS = {key.name for key in recipe.OWN_KEYS}
 _DURATIONS = ("time_limit", "time_min", "limit_odd", "delay", "wait", "elapsed", "cpu_time", "cpu_seconds")
 _MEMORIES = (
     "req_memory",
@@ -135,6 +136,19 @@ def sentence(name: str, value: float, history: Mapping[str, Any]) -> str:
     return f"{feature.words}: {shown(name, value)}"
 
 
+def unknown_past(name: str, value: float, history: Mapping[str, Any]) -> str | None:
+    """The widest past without an outcome (`cluster`, `user` or the feature's own), if the value says only that."""
+    own = FEATURES[name].family
+    if own not in _WORDS or value > 0:  # some are known: they wait, run or were submitted lately
+        return None
+    pasts = ["cluster", *(["user"] if own in _OWN_PASTS else []), own]
+    return next((past for past in pasts if not history.get(recipe.column(past, "ended"))), None)
+
+
+def no_outcome(past: str) -> str:
+    return f"no job {_WORDS[past]} has ended yet"
+
+
 Sentence = Callable[[float, str, int], str]
 
 
@@ -224,6 +238,9 @@ _SENTENCES: Mapping[str, Sentence] = {
     "elapsed_last": _ran("last completed job"),
     "elapsed_least": _ran("shortest completed job"),
     "elapsed_most": _ran("longest completed job"),
+    "memory_most": lambda value, kind, _: (
+        f"the completed jobs {kind} used at most {rounded_memory(int(value))} of memory"
+    ),
     "elapsed_unsuccessful": _ran("last unsuccessful job"),
     "submitted_hour": _count("were submitted in the last hour"),
     "submitted_day": _count("were submitted in the last day"),
@@ -235,6 +252,7 @@ _SENTENCES: Mapping[str, Sentence] = {
         if ended
         else f"no job {kind} has ended yet"
     ),
+    "completed": _count("completed"),
     "ended_week": _count("ended in the last 7 days"),
     "running": _count("are running"),
     "pending": _count("are pending"),

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tocsin.core.detector import Parts
 from tocsin.core.outcomes import Outcome, Target
-from tocsin.core.units import format_duration
+from tocsin.core.units import format_duration, rounded_memory
 from tocsin.core.verdict import Contribution, Failure, Finding, Level, Resources
 from tocsin.failure.shortages import Shortage, shown_memory
 
@@ -51,7 +51,7 @@ def above_request(resources: Resources | None) -> dict[str, str]:
         asked, need = format_duration(time.requested), format_duration(time.p50)
         found["time_limit"] = f"requests {asked}, but the expected run time is {need}"
     if memory and memory.requested and memory.p50 >= FAR_ABOVE * memory.requested:
-        asked, need = shown_memory(memory.requested), shown_memory(memory.p50)
+        asked, need = shown_memory(memory.requested), rounded_memory(memory.p50)
         found["req_memory"] = f"requests {asked} of memory per node, but is expected to use {need}"
     return found
 

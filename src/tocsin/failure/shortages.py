@@ -87,7 +87,7 @@ _RESOURCES: Mapping[str, _Resource] = {
     "time_limit": _Resource(
         "elapsed",
         (pl.col("outcome") == str(Outcome.TIMEOUT)) | _AT_LIMIT,
-        "ran out of time with {}",
+        "ran out of time with a limit of {}",
         nice_time,
         format_duration,
     ),
@@ -184,9 +184,9 @@ def _short(requests: list[_Request], asked: int | None, of: _Resource, words: st
         else "none is known to have completed with more, so the amount needed is a guess"
     )
     tried = max(amount for amount, out, _, _ in requests if out and amount >= asked)
-    upto = of.shown(asked) if tried == asked else f"{of.shown(asked)} or more (up to {of.shown(tried)})"
+    upto = of.shown(asked) if tried == asked else f"{of.shown(asked)} to {of.shown(tried)}"
     little = f"{done or 'none'} completed with {of.shown(asked)} or less"
-    text = f"{out} earlier jobs {words} {of.words.format(upto)} and {little}; {got_by}"
+    text = f"{out} earlier jobs {words} {of.words.format(upto)}, and {little}; {got_by}"
     return Shortage(advised, text, certain=out >= CERTAIN and not done)
 
 

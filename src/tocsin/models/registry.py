@@ -398,7 +398,8 @@ class Registry:
                 f'"{version[:80]}" is not a model version; versions are 1, 2, 3, … and {BUILTIN}'
             )
         if version not in (known := self.versions(detector)):
-            there = f"the versions are {', '.join(known)}" if known else "there is none yet"
+            trained = ", ".join(self.detectors()) or "none"
+            there = f"the versions are {', '.join(known)}" if known else f"detectors with models: {trained}"
             raise NotFound(f'there is no version {version} of "{detector}" in {self.folder}; {there}')
         return folder
 

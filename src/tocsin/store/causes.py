@@ -9,7 +9,7 @@ from tocsin.core.verdict import Cause
 from tocsin.store.database import Store
 from tocsin.store.tables import causes, jobs, key_text
 
-__all__ = ["Run", "keep", "keep_cause", "latest_runs"]
+__all__ = ["Run", "keep", "keep_cause", "latest_runs", "stored_cause"]
 
 
 class Run(NamedTuple):
@@ -32,6 +32,12 @@ def keep(connection: sa.Connection, job: str, cause: Cause, at: int) -> None:
     row: dict[str, Any] = {"job": job, "at": at, "kind": cause.kind, "document": to_json(cause)}
     connection.execute(sa.delete(causes).where(causes.c.job == job))
     connection.execute(sa.insert(causes).values(row))
+
+
+def stored_cause(store: Store, job: str) -> Cause | None:
+    with store.reading() as connection:
+        document = connection.scalar(sa.select(causes.c.document).where(causes.c.job == job))
+    return from_json(document, Cause, "the cause") if document else None
 
 
 def latest_runs(

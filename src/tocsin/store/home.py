@@ -84,7 +84,7 @@ class Home:
                 folder.mkdir(mode=mode, exist_ok=True)
         except OSError as error:
             raise StoreError(
-                f"cannot create the home folder {self.root} ({error.strerror}); "
+                f"cannot use the home folder {self.root} ({error.strerror}); "
                 "set TOCSIN_HOME to a folder that you may write to"
             ) from None
         return self

@@ -5,9 +5,11 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from tocsin.app.app import App
+from tocsin.app.causes import cause_known
 from tocsin.app.jobs import JobWithVerdicts
 from tocsin.app.text import clock
-from tocsin.app.verdict_text import explain_headline, verdict_screen
+from tocsin.app.verdict_text import cause_lines, explain_headline, stage_time, verdict_screen
 from tocsin.core.errors import NotFound
 from tocsin.core.printable import printable
 from tocsin.core.units import format_duration, format_memory
@@ -46,6 +48,7 @@ def job_page(
         values |= {
             "name": str(found[0].key),
             "facts": _facts(found[0], zone),
+            "failed": _failed(service.app, found[0]),
             "verdicts": [_verdict(each, asker, zone) for each in found[0].verdicts],
         }
     return TEMPLATES.TemplateResponse(request, "job.html", values)
@@ -71,12 +74,20 @@ def _facts(job: JobWithVerdicts, zone: tzinfo) -> dict[str, Any]:
     return {name: printable(str(value)) for name, value in facts.items() if value not in (None, "")}
 
 
+def _failed(app: App, job: JobWithVerdicts) -> str | None:
+    """Why a failed job failed, or where to look."""
+    failed, cause = cause_known(app, job.row, str(job.key))
+    if cause:
+        return "\n".join(map(printable, cause_lines(cause)))
+    return "  cause of the failure: not looked for yet" if failed else None
+
+
 def _verdict(verdict: Verdict, asker: Principal, zone: tzinfo) -> dict[str, Any]:
     """Its lines as `tocsin explain` prints them, as far as this person may see it."""
     shown = Verdict.from_json(visible(verdict.to_json(), asker))
     headline, *lines = map(printable, verdict_screen(shown, explain_headline(shown, None)))
     return {
-        "stage": str(verdict.stage),
+        "when": stage_time(verdict.stage),
         "level": str(verdict.level),
         "at": clock(verdict.at, zone),
         "headline": headline,

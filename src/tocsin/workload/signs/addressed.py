@@ -11,7 +11,7 @@ from tocsin.workload.commands import Line
 
 __all__ = ["ADDRESSED", "addressed"]
 
-ADDRESSED = "an address that the script puts together, as miners get one"
+ADDRESSED = "an address assembled by the script, as for a mining pool"
 _WRITTEN_OUT = re.compile(
     r"(?<!\S)-(?:o|-url|-pool)[ =]{0,3}[\"']?[\w.+:/-]{4,120}:\d{2,5}(?![\w/])", re.IGNORECASE
 )

@@ -19,8 +19,8 @@ _MEANS = frozenset(
 )
 _DOORS = frozenset("nc ncat netcat dev".split())  # noqa: SIM905  # a list of words reads best so
 _KNOCKS = frozenset("-z -zv -vz -zn -nz -nzv -nvz -znv -zvn -vnz -zw1 -zvw1 -zu -uz tcp udp".split())  # noqa: SIM905  # a list of words reads best so
-PASSWORDS = "tries of passwords"
-HASHES = "words tried against a hash"
+PASSWORDS = "password guessing"
+HASHES = "guesses compared with a hash"
 SCAN = "a scan of a range"
 _MOST_NAMES = 200
 _FEW_NAMES = 2

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 __all__ = ["BUILT", "ENDPOINT", "HANDS_FETCHED", "HANDS_ON", "RUNS", "TOO_MUCH", "UNCLEAR", "Found"]
 
 RUNS = "runs what it computes"
-HANDS_ON = "hands a program what it computes"
-HANDS_FETCHED = "hands a program what it fetches"
-BUILT = "puts a name of mining together"
-ENDPOINT = "the address of a server, for a program that is not known"
-UNCLEAR = "not read whole: a quote or bracket without an end"
-TOO_MUCH = "not read whole: it has or puts together too much"
+HANDS_ON = "passes computed text to an unknown program"
+HANDS_FETCHED = "passes fetched data to an unknown program"
+BUILT = "assembles a mining term from pieces"
+ENDPOINT = "a server address in a script that runs an unknown program"
+UNCLEAR = "not read whole: a quote or bracket is never closed"
+TOO_MUCH = "not read whole: it is too long, or assembles too much text"
 Found = Iterator[tuple[int, str]]
 """Lines, each with the kind of its sign."""

@@ -10,7 +10,7 @@ from tocsin.workload.signs.rule import COMMAND, CRYPTOMINING, rule
 
 __all__ = ["ALGORITHM", "HOST_AND_USER", "MINER_NAME", "MINING_SIGNS", "POOL_NAME"]
 
-HOST_AND_USER = "a host to work for and the user there"
+HOST_AND_USER = "a server and a user name, as for a mining pool"
 MINER_NAME = "a program with the name of a miner"
 ALGORITHM = "a mining algorithm"
 POOL_NAME = "the name of a mining pool"

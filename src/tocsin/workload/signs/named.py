@@ -13,7 +13,7 @@ from tocsin.workload.signs.unread import run_files
 
 __all__ = ["NAMED", "has_command", "named"]
 
-NAMED = "names mining, and may run that text"
+NAMED = "mentions mining in text that it may run"
 _COMMAND = re.compile(r"-o[ _/=+,]{1,3}[\w.+:/-]{4,80}:\d{3,5}(?!\d)")
 """A miner's option and its pool."""
 _RUNS_TEXT = re.compile(

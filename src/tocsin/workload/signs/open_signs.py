@@ -4,7 +4,7 @@ from tocsin.workload.signs.rule import COMMAND, rule
 
 __all__ = ["FETCHED_AT_ONCE", "MAY_MINE", "OPEN_SIGNS"]
 
-ADDRESS_AS_OUTPUT = "an address where the name of an output file is usual"
+ADDRESS_AS_OUTPUT = "an address where an output file is usually named"
 
 FETCHED_AT_ONCE = rule(
     None,

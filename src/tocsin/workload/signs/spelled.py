@@ -19,7 +19,7 @@ from tocsin.workload.words import plain_words
 
 __all__ = ["SPELLED", "may_spell", "spelled"]
 
-SPELLED = "spells a word of mining in pieces"
+SPELLED = "spells a mining term in pieces"
 _RARE = tuple(word for word in WORDS if not word.endswith(("miner", "pool", "mine", "btc")))
 """Those whose parts are not ordinary words."""
 _ORDINARY = frozenset(

@@ -1,0 +1,45 @@
+"""A verdict on one screen, in words that its user reads once."""
+
+from dataclasses import replace
+
+import pytest
+
+from tocsin.app.verdict_text import check_headline, explain_headline, verdict_screen
+from tocsin.core.outcomes import Target
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import Failure, Level, MemoryRange, Resources, Verdict
+
+GIB = 2**30
+PREDICTED = Failure(probability=0.35, threshold=0.8, will_fail=False, target=Target.FAILED)
+PLAIN = Verdict(
+    job="lab:1@1", stage=Stage.SUBMIT, at=1, known_until=1, level=Level.UNKNOWN, failure=PREDICTED
+)
+
+
+def test_a_prediction_without_earlier_jobs_was_checked() -> None:
+    verdict = replace(
+        PLAIN, missing={"failure.history": "no earlier job of ann is known", "limits": "no nodes"}
+    )
+    headline, screen = check_headline(verdict), list(verdict_screen(verdict, "x"))
+    assert "not everything could be checked (limits)" in headline
+    assert "  note: no earlier job of ann is known" in screen
+    assert "  not checked: limits: no nodes" in screen
+
+
+def test_without_a_prediction_its_history_is_not_the_point() -> None:
+    verdict = replace(PLAIN, failure=None, missing={"failure": "no model"})
+    assert "(failure)" in check_headline(verdict)
+    assert "  not checked: failure: no model" in verdict_screen(verdict, "x")
+
+
+def test_expected_memory_has_no_more_digits_than_are_known() -> None:
+    resources = Resources(memory_bytes=MemoryRange(p50=7 * GIB + 1, p95=31_413 * 2**20))
+    screen = verdict_screen(replace(PLAIN, resources=resources), "x")
+    assert "    expected memory 7.1G (at most 30.7G in 95% of cases)" in screen
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_every_stage_is_a_time_in_words(stage: Stage) -> None:
+    text = explain_headline(replace(PLAIN, stage=stage), None)
+    assert text.startswith("lab:1@1 as known ")
+    assert f"at {stage}:" not in text
