@@ -37,9 +37,7 @@ def visible(document: dict[str, Any], principal: Principal) -> dict[str, Any]:
         "findings": [_finding(each) for each in document["findings"] if each["kind"] not in _HIDDEN],
     }
     if document["failure"]:
-        similar = [
-            each for each in document["failure"]["similar"] if principal.may_see(each.get("user"))
-        ]
+        similar = [each for each in document["failure"]["similar"] if principal.may_see(each.get("user"))]
         shown["failure"] = {**document["failure"], "similar": similar}
     if document["workload"]:
         shown["workload"] = {

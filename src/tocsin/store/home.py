@@ -102,9 +102,7 @@ class Home:
                 for name in (*folders, *files):
                     found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
                     if found.st_uid == 0 and (found.st_nlink == 1 or stat.S_ISDIR(found.st_mode)):
-                        os.chown(
-                            name, owner.st_uid, owner.st_gid, dir_fd=descriptor, follow_symlinks=False
-                        )
+                        os.chown(name, owner.st_uid, owner.st_gid, dir_fd=descriptor, follow_symlinks=False)
 
     def _check(self) -> None:
         """Anybody who can write here can replace the models and the database."""
