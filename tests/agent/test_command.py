@@ -3,6 +3,8 @@
 import json
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import urllib.error
@@ -69,6 +71,25 @@ def test_the_window_continues_after_an_instant(agent: tuple[subprocess.Popen[str
 )
 def test_a_wrong_request_is_refused(agent: tuple[subprocess.Popen[str], str], path: str, status: int) -> None:
     assert _get(agent[1] + path)[0] == status
+
+
+def test_a_client_that_goes_away_or_sends_nonsense_writes_nothing_to_the_journal() -> None:
+    line = [*COMMAND, "--listen", "127.0.0.1:0", "--interval", "0.2"]
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        match = re.search(r":(\d+)/metrics", process.stderr.readline())
+        assert match
+        address = ("127.0.0.1", int(match[1]))
+        for _ in range(5):
+            with socket.create_connection(address, timeout=10) as client:
+                client.sendall(b"GET /me")
+                # closing sends a reset instead of an end
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        with socket.create_connection(address, timeout=10) as client:
+            client.sendall(b"GET http://[ HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert client.recv(100).startswith(b"HTTP/1.1 400 ")
+        process.terminate()
+        assert process.stderr.read() == ""
 
 
 def test_it_ends_at_once_and_in_good_order(agent: tuple[subprocess.Popen[str], str]) -> None:

@@ -43,6 +43,7 @@ def test_the_nearest_by_what_matters_are_found() -> None:
     assert {each.outcome for each in found} == {Outcome.FAILED}
     numbers = [int(each.job.partition(":")[2].partition("@")[0]) for each in found]
     assert all(abs(int(frame["req_cpus"][n]) - 450) < 40 for n in numbers)
+    assert [each.user for each in found] == [frame["user"][n] for n in numbers]
 
 
 def test_the_distance_is_the_weighted_share_of_ranks_between_two_jobs() -> None:

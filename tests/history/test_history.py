@@ -1,5 +1,6 @@
 """What was known by T: the same at once and job by job, and blind to everything that came later."""
 
+import zlib
 from pathlib import Path
 
 import polars as pl
@@ -13,7 +14,7 @@ from tocsin.core.outcomes import Outcome
 from tocsin.core.stages import Stage
 from tocsin.core.units import UNLIMITED
 from tocsin.demo.cluster import DemoCluster
-from tocsin.history import recipe
+from tocsin.history import recipe, snapshot
 from tocsin.history.ledger import Ledger
 from tocsin.history.replay import Replay
 from tocsin.history.snapshot import FILE, open_ledger, save_ledger
@@ -226,6 +227,17 @@ def test_a_snapshot_that_no_longer_fits_the_store_is_left_aside(demo: pl.DataFra
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"x\x9c\x03\x00\x00\x00\x00\x01"])
 def test_a_damaged_snapshot_is_made_anew(demo: pl.DataFrame, tmp_path: Path, content: bytes) -> None:
     (tmp_path / FILE).write_bytes(content)
+    store = Store(demo)
+    open_ledger(tmp_path, store.load, store.fingerprint)
+    assert store.asked == [0]
+
+
+@pytest.mark.parametrize("text", [b"[" * 100_000, b'"' + b" " * 2000 + b'"'])
+def test_a_snapshot_that_would_fill_the_memory_or_the_stack_is_made_anew(
+    demo: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes
+) -> None:
+    monkeypatch.setattr(snapshot, "MOST_BYTES", len(text) if text.startswith(b"[") else 1000)
+    (tmp_path / FILE).write_bytes(zlib.compress(text))
     store = Store(demo)
     open_ledger(tmp_path, store.load, store.fingerprint)
     assert store.asked == [0]

@@ -159,3 +159,20 @@ def test_a_client_that_stops_reading_is_disconnected_and_nothing_waits_for_it(
 
     with App(folder=str(tmp_path)) as app:
         asyncio.run(run(app))
+
+
+def test_a_stream_ends_so_that_its_client_is_identified_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A revoked token kept its stream for as long as the client stayed."""
+    monkeypatch.setattr(event_stream, "LONGEST", 0.0)
+
+    async def run(app: App) -> None:
+        verdicts(app, 1)
+        client = Client()
+        stream = EventStream(Broadcast(app), Principal("olga", Role.OPERATOR, "test"), Position())
+        await asyncio.wait_for(stream({}, client.receive, client.send), 30)  # type: ignore[arg-type]  # plain dicts
+        assert await client.jobs(1) == [f"lab:1@{AT}"], "what is stored is sent first"
+
+    with App(folder=str(tmp_path)) as app:
+        asyncio.run(run(app))

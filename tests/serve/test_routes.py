@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from tests.kits.job_frames import frame
 from tests.kits.service import OPERATOR, Served, wait_until
 from tocsin.core.actions import ActionKind, ActionStatus, PlannedAction
 from tocsin.core.stages import Stage
 from tocsin.serve.principal import Principal, Role
 from tocsin.store.actions import plan
+from tocsin.store.jobs import upsert
 
 SCRIPT = "#!/bin/bash\n#SBATCH --partition=main --mem=5000G --time=18:00:00\nsrun lmp -in water.in\n"
 MINER = "#!/bin/bash\n#SBATCH -n 8\n./xmrig -o stratum+tcp://pool.minexmr.com:4444 -u 84mYdq -p x --donate-level=1\n"
@@ -63,6 +65,17 @@ def test_users_see_their_own_jobs_only(served: Served) -> None:
         problem = get(mine, f"/jobs/{other}{path}", 404)
         assert problem["type"] == "urn:tocsin:problem:not-found"
     assert {verdict["user"] for verdict in get(mine, "/verdicts", limit=1000)["verdicts"]} == {"linus"}
+
+
+def test_a_user_need_not_know_that_an_id_was_also_somebody_elses(served: Served) -> None:
+    """slurmctld counts from the beginning again when it has lost its state."""
+    [job] = get(served.client(), "/jobs", user="linus", limit=1)["jobs"]
+    earlier = frame({"cluster": "demo", "job_id": job["job_id"], "task": job["task"], "user": "ada"})
+    upsert(served.service.app.store, earlier)
+    mine = served.client(LINUS)
+    name = job["job"].partition(":")[2].partition("@")[0]
+    assert get(mine, f"/jobs/{name}/explanation")["verdict"]["job"] == job["job"]
+    get(served.client(), f"/jobs/{name}/explanation", 404)
 
 
 def test_a_job_has_its_verdicts_and_its_life_in_order(api: TestClient) -> None:

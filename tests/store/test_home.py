@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.kits.job_frames import many
+from tocsin.app.app import App
 from tocsin.core.errors import StoreError
 from tocsin.sinks.log import Log
 from tocsin.store.database import open_store
@@ -81,6 +82,38 @@ def test_database_scripts_log_and_backup_are_private_whatever_the_umask(tmp_path
         "the write-ahead log is there while the store is open"
     )
     assert {name: mode for name, mode in modes.items() if mode & ~0o640} == {}
+
+
+def test_a_link_in_a_home_from_somebody_else_changes_no_file_elsewhere(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("not a database")
+    other.chmod(0o644)
+    home = Home(tmp_path / "home").prepare()
+    home.database.symlink_to(other)
+    with pytest.raises(StoreError):
+        open_store(home.url)
+    assert (other.stat().st_mode & 0o777, other.read_text()) == (0o644, "not a database")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can work in the home of another user")
+def test_what_root_makes_in_the_home_of_the_service_belongs_to_the_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command run by root on a new installation left a database that the service could not open."""
+    service = pwd.getpwnam("nobody")
+    monkeypatch.setattr("tocsin.store.home.SERVICE_USER", service.pw_name)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "elsewhere").write_text("")
+    os.chown(tmp_path / "home", service.pw_uid, service.pw_gid)
+    with App(folder=str(tmp_path / "home")) as app:
+        save_script(app.home.prepare().scripts, "#!/bin/sh\n")
+        upsert(app.store, many(3))
+        (app.home.cache / "link").symlink_to(tmp_path / "elsewhere")
+        (app.home.cache / "name").hardlink_to(tmp_path / "elsewhere")
+    found = {path.name: path.lstat().st_uid for path in (tmp_path / "home").rglob("*")}
+    assert found.pop("name") == 0
+    assert set(found.values()) == {service.pw_uid}
+    assert (tmp_path / "elsewhere").stat().st_uid == 0, "it is not in the home"
 
 
 def test_the_user_is_the_one_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:

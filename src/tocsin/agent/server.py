@@ -2,7 +2,9 @@
 
 import math
 import socket
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tocsin.agent.exposition import metrics, window
@@ -24,6 +26,11 @@ class AgentServer(ThreadingHTTPServer):
         self.node = node
         super().__init__(address, _Handler)
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is not worth twenty lines of the journal, which any job on the node could fill."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
+
 
 class _Handler(BaseHTTPRequestHandler):
     server: AgentServer
@@ -31,7 +38,11 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        url = urlsplit(self.path)
+        try:
+            url = urlsplit(self.path)
+        except ValueError:
+            self._answer(400, f"{self.path[:40]!r} is not an address\n")
+            return
         sampler = self.server.sampler
         if url.path == "/metrics":
             self._answer(200, metrics(sampler), "text/plain; version=0.0.4; charset=utf-8")

@@ -106,6 +106,8 @@ class App:
             if self._store is not None:
                 self._store.close()
             self._store = None
+        if "home" in self.__dict__:
+            self.home.give_back()
 
     def __enter__(self) -> Self:
         return self

@@ -5,6 +5,7 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from ssl import SSLError
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -48,10 +49,12 @@ class Client:
                 return
 
     def answers(self) -> bool:
-        """Whether a server listens there."""
+        """Whether a server listens there, be its certificate valid or not: a request says what is wrong with it."""
         try:
             with closing(self._connection(CONNECT_SECONDS)) as connection:
                 connection.connect()
+        except SSLError:
+            return True
         except OSError:
             return False
         return True

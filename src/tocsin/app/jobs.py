@@ -120,15 +120,19 @@ def _filter(app: App, request: JobsRequest) -> "Filter":
     )
 
 
-def show_job(app: App, which: str, cluster: str | None) -> list[JobWithVerdicts]:
-    """Every submission and task that an id or a key names, each with its verdicts."""
-    from tocsin.store.verdicts import of_job
+def show_job(
+    app: App, which: str, cluster: str | None, *, owner: str | None = None
+) -> list[JobWithVerdicts]:
+    """Every submission and task that an id or a key names, each with its verdicts; with `owner`, those of this user."""
+    from tocsin.store.verdicts import of_jobs
 
-    found = []
-    for row in find_jobs(app, which, cluster).to_dicts():
-        key = JobKey(row["cluster"], row["job_id"], row["task"], row["submit"])
-        found.append(JobWithVerdicts(key, row, of_job(app.store, key)))
-    return found
+    rows = find_jobs(app, which, cluster).to_dicts()
+    rows = rows if owner is None else [row for row in rows if row["user"] == owner]
+    keys = [JobKey(row["cluster"], row["job_id"], row["task"], row["submit"]) for row in rows]
+    verdicts = of_jobs(app.store, list(map(str, keys)))
+    return [
+        JobWithVerdicts(key, row, verdicts.get(str(key), [])) for key, row in zip(keys, rows, strict=True)
+    ]
 
 
 def find_jobs(app: App, which: str, cluster: str | None) -> "pl.DataFrame":

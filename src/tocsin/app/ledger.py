@@ -1,5 +1,6 @@
 """The history of a cluster, from the cache or the store."""
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
 from tocsin.core.errors import StoreError
+from tocsin.core.ids import CLUSTER
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,6 +60,8 @@ def read_history(app: App, cluster: str) -> "Ledger":
 
 
 def _folder(app: App, cluster: str) -> Path:
+    if not re.fullmatch(CLUSTER, cluster):  # in a store from somebody else
+        raise StoreError(f'"{cluster[:80]}" cannot be the name of a cluster; was this store changed by hand?')
     return app.home.cache / "history" / cluster
 
 

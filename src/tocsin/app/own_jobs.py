@@ -125,30 +125,25 @@ def link_resubmission(
     return resubmissions(app, old)[-1]
 
 
-def resubmissions(app: App, job: str) -> list[Resubmission]:
-    """The later submissions of the job with this key, with the risk at submission of both."""
-    from tocsin.store import audit
+def resubmissions(app: App, *jobs: str) -> list[Resubmission]:
+    """The later submissions of the jobs with these keys, with the risk at submission of both."""
+    from tocsin.store import audit, verdicts
 
-    before = _risk(app, job)
+    entries = audit.of_jobs(app.store, list(jobs), _RESUBMITTED)
+    named = {name for entry in entries for name in (str(entry.job), entry.detail["new"])}
+    found = verdicts.last_at_stage(app.store, sorted(named), Stage.SUBMIT)
+    risks = {job: each.failure.probability for job, each in found.items() if each.failure}
     return [
         Resubmission(
-            job,
+            str(entry.job),
             entry.detail["new"],
             entry.at,
             entry.who,
-            before,
-            entry.detail["risk"] if (known := _risk(app, entry.detail["new"])) is None else known,
+            risks.get(str(entry.job)),
+            risks.get(entry.detail["new"], entry.detail["risk"]),
         )
-        for entry in reversed(audit.read(app.store, job=parse_key(job)))
-        if entry.what == _RESUBMITTED
+        for entry in entries
     ]
-
-
-def _risk(app: App, job: str) -> float | None:
-    from tocsin.store import verdicts
-
-    found = verdicts.last_at_stage(app.store, [job], Stage.SUBMIT).get(job)
-    return found.failure.probability if found and found.failure else None
 
 
 def _owned(app: App, job: str, who: str, operator: bool, cluster: str | None) -> tuple[JobKey, str | None]:

@@ -10,6 +10,7 @@ import polars as pl
 
 from tocsin.core.channels import CPU_CHANNELS, JOB_CHANNELS
 from tocsin.core.fields import FIELDS, Field, Job, ValueType
+from tocsin.core.ids import CLUSTER
 from tocsin.core.outcomes import STATES, SWF_STATUSES, Outcome
 from tocsin.core.printable import without_surrogates
 from tocsin.core.stages import CLOCK, Stage
@@ -114,7 +115,7 @@ LARGEST = {
 def invalid_reason(frame: pl.DataFrame) -> pl.Series:
     """Why each row cannot be a job (null if it can): checks the key and the range of every value."""
     reasons = [
-        pl.when(~pl.col("cluster").str.contains(r"^[^:\s]+$")).then(pl.lit("invalid cluster name")),
+        pl.when(~pl.col("cluster").str.contains(rf"^{CLUSTER}$")).then(pl.lit("invalid cluster name")),
         pl.when(pl.col("state").str.strip_chars() == "").then(pl.lit("blank state")),
     ]
     for name, field in FIELDS.items():

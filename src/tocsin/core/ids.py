@@ -5,7 +5,11 @@ from typing import NamedTuple
 
 from tocsin.core.errors import UnitError
 
-__all__ = ["JobKey", "SlurmId", "array_size", "array_tasks", "parse_key", "parse_slurm_id"]
+__all__ = ["CLUSTER", "JobKey", "SlurmId", "array_size", "array_tasks", "parse_key", "parse_slurm_id"]
+
+
+CLUSTER = r"[^:\s/.\x00-\x1f\x7f][^:\s/\x00-\x1f\x7f]{0,59}"
+"""The pattern of a cluster's name. It is also the name of a folder, so it must not lead to another one."""
 
 
 class JobKey(NamedTuple):
@@ -38,7 +42,7 @@ _ID = re.compile(
     re.ASCII,
 )
 _KEY = re.compile(
-    r"(?P<cluster>[^:\s]+):(?P<job>\d{1,18})(?:_(?P<task>\d{1,10}))?@(?P<submit>\d{1,18})", re.ASCII
+    rf"(?P<cluster>{CLUSTER}):(?P<job>\d{{1,18}})(?:_(?P<task>\d{{1,10}}))?@(?P<submit>\d{{1,18}})", re.ASCII
 )
 
 

@@ -132,6 +132,8 @@ class Similar:
     job: str
     outcome: Outcome
     distance: float
+    user: str | None = None
+    """Its owner: the service shows users only their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -88,7 +88,10 @@ class SimilarJobs:
         nearest = near[np.lexsort((-self.known[near], distance[near]))][:most]
         return [
             Similar(
-                job=self.keys[n], outcome=Outcome(self.outcomes[n]), distance=round(float(distance[n]), 4)
+                job=self.keys[n],
+                outcome=Outcome(self.outcomes[n]),
+                distance=round(float(distance[n]), 4),
+                user=self.names["user"][n] or None,
             )
             for n in nearest.tolist()
             if np.isfinite(distance[n])

@@ -20,6 +20,8 @@ __all__ = ["open_ledger", "save_ledger"]
 
 FILE = "history.json.z"
 SCHEMA = 4
+MOST_BYTES = 1 << 30
+"""A longer text is not read: a few megabytes can unpack to more than the memory of the host."""
 LATE = 7 * 86400
 """Seconds: records that reach the store this long after their instant still count after a restart."""
 
@@ -75,8 +77,10 @@ def _recipe() -> list[str]:
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        state = json.loads(zlib.decompress(path.read_bytes()))
-    except (OSError, ValueError, zlib.error):
+        unpacked = zlib.decompressobj()
+        text = unpacked.decompress(path.read_bytes(), MOST_BYTES)
+        state = json.loads(text) if unpacked.eof else None
+    except (OSError, ValueError, RecursionError, zlib.error):
         return None  # only a cache: it is rebuilt
     good = isinstance(state, dict) and state.get("schema") == SCHEMA and state.get("recipe") == _recipe()
     return state if good else None

@@ -20,6 +20,10 @@ ALIVE_EVERY = 15.0
 STALLED = 20.0
 """Seconds that a client may take for one event; then it is disconnected, and its queue is dropped."""
 
+LONGEST = 600.0
+"""Seconds after which a stream ends. Its client resumes at once and is identified again: a revoked token, an ended
+session or a lost role must not keep what it had."""
+
 
 class EventStream(Response):
     """Sends first what the store has after the position, then new events.
@@ -52,14 +56,15 @@ class EventStream(Response):
             async with asyncio.timeout(STALLED):
                 await send({"type": "http.response.body", "body": text.encode(), "more_body": more})
 
+        end = asyncio.get_running_loop().time() + LONGEST
         with self._broadcast.listening() as listener:
             await write("retry: 2000\n\n")
             await self._broadcast.begin()
             while stored := await asyncio.to_thread(self._broadcast.after, self._position):
                 for event in stored:
                     await self._write(write, event)
-            while not listener.lost:
-                fresh = await listener.get(ALIVE_EVERY)
+            while not listener.lost and (left := end - asyncio.get_running_loop().time()) > 0:
+                fresh = await listener.get(min(ALIVE_EVERY, left))
                 if fresh is not None:
                     await self._write(write, fresh)
                 elif not listener.lost:

@@ -1,6 +1,7 @@
 """Runs the service: its threads, its unix socket and its port, until a signal or a time limit."""
 
 import asyncio
+import resource
 import signal
 import socket
 import ssl
@@ -29,6 +30,8 @@ from tocsin.serve.tls import tls_context
 __all__ = ["run"]
 
 BACKLOG = 512
+MOST_FILES = 8192
+"""File descriptors, as far as the hard limit permits: the usual soft limit of 1,024 is too low where many connect."""
 SWITCH = 0.0005
 """Switch interval of Python threads in seconds. A check releases the GIL some fifty times for its tables, and with
 the default of 5 ms each return could wait that long for the watch."""
@@ -44,6 +47,7 @@ def run(
 ) -> None:
     """Serve until a signal, or for some seconds. `listening` gets the socket and the URL once both answer."""
     sys.setswitchinterval(SWITCH)
+    _raise_file_limit()
     metrics = Metrics()
 
     def on_round(cluster: str, verdicts: Sequence[Verdict]) -> None:
@@ -76,6 +80,13 @@ def run(
             tls,
         )
         asyncio.run(server.serve_until(sockets, seconds, lambda: listening(str(path), url)))
+
+
+def _raise_file_limit() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < MOST_FILES:
+        most = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 class _Server(uvicorn.Server):

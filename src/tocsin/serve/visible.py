@@ -6,7 +6,7 @@ from typing import Any
 from tocsin.core.errors import Forbidden
 from tocsin.serve.principal import Principal, Role
 
-__all__ = ["own_users", "require", "visible", "visible_actions"]
+__all__ = ["own_users", "require", "visible", "visible_actions", "visible_points"]
 
 _HIDDEN = frozenset({"open", "habit"})
 """Kinds of findings that would show misusers what gave them away, or thieves that the theft was noticed."""
@@ -29,13 +29,16 @@ def own_users(principal: Principal, asked: Sequence[str]) -> list[str] | None:
 
 
 def visible(document: dict[str, Any], principal: Principal) -> dict[str, Any]:
-    """A verdict as this person may see it: users never see which words revealed a misuse."""
+    """A verdict as this person may see it: users never see which words revealed a misuse, nor jobs of others."""
     if principal.is_operator:
         return document
     shown = {
         **document,
         "findings": [_finding(each) for each in document["findings"] if each["kind"] not in _HIDDEN],
     }
+    if document["failure"]:
+        similar = [each for each in document["failure"]["similar"] if principal.may_see(each.get("user"))]
+        shown["failure"] = {**document["failure"], "similar": similar}
     if document["workload"]:
         shown["workload"] = {
             name: part and {**part, "evidence": [], "open": [], "signs": []}
@@ -44,6 +47,17 @@ def visible(document: dict[str, Any], principal: Principal) -> dict[str, Any]:
     if document["rogue"]:
         shown["rogue"] = {**document["rogue"], "case": None}
     return shown
+
+
+def visible_points(document: dict[str, Any], principal: Principal) -> dict[str, Any]:
+    """Windows of a job among others: of those of others, users see how they behaved, but not where and when."""
+    if principal.is_operator:
+        return document
+    points = [
+        each if each["mine"] else {name: each[name] for name in ("x", "y", "mine")}
+        for each in document["points"]
+    ]
+    return {**document, "points": points}
 
 
 def visible_actions(documents: Sequence[dict[str, Any]], principal: Principal) -> list[dict[str, Any]]:

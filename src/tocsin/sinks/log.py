@@ -85,7 +85,7 @@ class Log:
         return self._path.with_name(f"{self._path.name}.{number}")
 
     def _open(self) -> int:
-        return open_private(self._path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+        return open_private(self._path, os.O_WRONLY | os.O_APPEND, 0o600)
 
     def _state(self) -> object:
         file = self._open()  # it may have been removed

@@ -3,13 +3,15 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import polars as pl
 import sqlalchemy as sa
 
 from tocsin.core.ids import JobKey, parse_key
+from tocsin.store import bulk
 from tocsin.store.database import Store
 from tocsin.store.tables import audit
 
-__all__ = ["Entry", "append", "read", "write"]
+__all__ = ["Entry", "append", "of_jobs", "read", "write"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +41,26 @@ def read(store: Store, *, job: JobKey | None = None, limit: int = 1000) -> list[
     if job is not None:
         query = query.where(audit.c.job == str(job))
     with store.reading() as connection:
-        rows = connection.execute(query).all()
-    return [
-        Entry(
-            at=row.at,
-            who=row.who,
-            what=row.what,
-            job=None if row.job is None else parse_key(row.job),
-            detail=row.detail,
-        )
-        for row in rows
-    ]
+        return [_entry(row) for row in connection.execute(query)]
+
+
+def of_jobs(store: Store, jobs: list[str], what: str) -> list[Entry]:
+    """The entries of this kind for any of these jobs, oldest first."""
+    wanted = pl.DataFrame({"job": jobs}, schema={"job": pl.String}).unique()
+    if wanted.is_empty():
+        return []
+    with store.reading() as connection:
+        staged = bulk.stage(connection, audit, wanted)
+        query = sa.select(audit).join_from(staged, audit, staged.c.job == audit.c.job)
+        query = query.where(audit.c.what == what).order_by(audit.c.id)
+        return [_entry(row) for row in connection.execute(query)]
+
+
+def _entry(row: Any) -> Entry:
+    return Entry(
+        at=row.at,
+        who=row.who,
+        what=row.what,
+        job=None if row.job is None else parse_key(row.job),
+        detail=row.detail,
+    )

@@ -89,6 +89,21 @@ class Home:
             ) from None
         return self
 
+    def give_back(self) -> None:
+        """Give what root made in the service's home to its owner, who could not use it otherwise.
+
+        Only files of root are changed that have one name, and no link is followed: the owner could point one elsewhere.
+        """
+        with suppress(OSError):
+            owner = self.root.stat()
+            if os.geteuid() != 0 or owner.st_uid == 0:
+                return
+            for _, folders, files, descriptor in os.fwalk(self.root):
+                for name in (*folders, *files):
+                    found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                    if found.st_uid == 0 and (found.st_nlink == 1 or stat.S_ISDIR(found.st_mode)):
+                        os.chown(name, owner.st_uid, owner.st_gid, dir_fd=descriptor, follow_symlinks=False)
+
     def _check(self) -> None:
         """Anybody who can write here can replace the models and the database."""
         found = self.root.stat()
@@ -105,8 +120,11 @@ class Home:
 
 
 def open_private(path: Path, flags: int, mode: int = _PRIVATE) -> int:
-    """Open or create a file that at most its owner may write and its group read, whatever the umask."""
-    descriptor = os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, mode)
+    """Open or create a file that at most its owner may write and its group read, whatever the umask.
+
+    A link is refused: in a home from somebody else, it could name any file, whose mode would be changed.
+    """
+    descriptor = os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     found = stat.S_IMODE(os.fstat(descriptor).st_mode)
     if found & ~_PRIVATE:
         with suppress(PermissionError):  # owned by another user

@@ -13,7 +13,7 @@ from tocsin.store import bulk
 from tocsin.store.database import Store
 from tocsin.store.tables import verdicts
 
-__all__ = ["alarms", "at_stage", "last_at_stage", "next_seq", "of_job", "read", "row"]
+__all__ = ["alarms", "at_stage", "last_at_stage", "next_seq", "of_job", "of_jobs", "read", "row"]
 
 
 def row(verdict: Verdict) -> dict[str, Any]:
@@ -37,6 +37,23 @@ def of_job(store: Store, job: JobKey) -> list[Verdict]:
     """All verdicts on a job, in the order in which they were given."""
     with store.reading() as connection:
         return read(connection, str(job))
+
+
+def of_jobs(store: Store, jobs: list[str]) -> dict[str, list[Verdict]]:
+    """By job, all verdicts in the order in which they were given, if any: by one query, for arrays of many tasks."""
+    found: dict[str, list[Verdict]] = {}
+    wanted = pl.DataFrame({"job": jobs}, schema={"job": pl.String}).unique()
+    if wanted.height:
+        with store.reading() as connection:
+            staged = bulk.stage(connection, verdicts, wanted)
+            query = (
+                sa.select(verdicts.c.job, verdicts.c.document)
+                .join_from(staged, verdicts, staged.c.job == verdicts.c.job)
+                .order_by(verdicts.c.at, verdicts.c.id)
+            )
+            for row in connection.execute(query):
+                found.setdefault(row.job, []).append(Verdict.from_json(row.document))
+    return found
 
 
 def last_at_stage(store: Store, jobs: list[str], stage: Stage) -> dict[str, Verdict]:

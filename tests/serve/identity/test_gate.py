@@ -156,8 +156,8 @@ def test_a_client_over_its_rate_is_told_when_to_come_back(make_app: MakeApp) -> 
 
 def test_addresses_without_a_credential_are_counted_too(make_app: MakeApp) -> None:
     gate = gated(make_app("requests_per_minute = 60"))
-    assert [ask(gate, "/healthz").status_code for _ in range(11)] == [200] * 10 + [429]
-    assert ask(gate, "/healthz", peer=FAR).status_code == 200
+    assert [ask(gate, "/metrics").status_code for _ in range(11)] == [200] * 10 + [429]
+    assert ask(gate, "/metrics", peer=FAR).status_code == 200
 
 
 def test_a_bucket_fills_again_and_memory_is_bounded() -> None:

@@ -14,12 +14,22 @@ from tocsin.serve.identity.peer import peer_of
 from tocsin.serve.identity.rates import Buckets
 from tocsin.serve.identity.request import Request
 from tocsin.serve.identity.roles import Permission, authorize, match
+from tocsin.serve.identity.turns import Turns
 from tocsin.serve.principal import Principal
 
 __all__ = ["Gate", "TooMany"]
 
 _HTML = "text/html; charset=utf-8"
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+MOST_AT_ONCE = 16
+"""Requests of one user in progress; further ones wait. A check takes some milliseconds of one process, so the checks of
+one user delay those of others by less than the hook in sbatch waits."""
+MOST_STREAMS = 100
+"""Event streams of one user; further ones are refused."""
+_STREAM_AGAIN = 60.0
+"""Seconds after which a refused client may try again."""
+_BEAT = "/healthz"
+"""Not counted: a relay asks it for the heartbeat of a login node, from the same address as all users there."""
 
 
 class TooMany(Exception):
@@ -44,6 +54,7 @@ class Gate:
     ) -> None:
         self._app, self._identification, self._public_url = app, identification, public_url
         self._oidc, self._buckets, self._private_data = oidc, Buckets(per_minute), private_data
+        self._turns, self._streams = Turns(MOST_AT_ONCE), Turns(MOST_STREAMS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -59,6 +70,9 @@ class Gate:
             else:
                 principal = await self._admit(scope, template, permission)
                 scope.setdefault("state", {})["principal"] = principal
+                key = _key(scope, principal)
+                if permission.stream and self._streams.full(key):
+                    raise TooMany(_STREAM_AGAIN)
         except TooMany as error:
             retry = [(b"retry-after", str(error.seconds).encode())]
             await problem(send, 429, f"too many requests; try again in {error.seconds} s", retry)
@@ -68,7 +82,8 @@ class Gate:
             await refuse(send, error)
         else:
             if permission is not None:
-                await self._app(scope, receive, send)
+                async with (self._streams if permission.stream else self._turns).turn(key):
+                    await self._app(scope, receive, send)
             elif routes:
                 allowed = ", ".join(sorted(routes)).encode()
                 await problem(
@@ -94,14 +109,15 @@ class Gate:
     async def _admit(self, scope: Scope, template: str, permission: Permission) -> Principal | None:
         request = Request.of(scope)
         if permission.least is None:
-            self._count(request.peer.key)
+            if template != _BEAT:
+                self._count(request.peer.key)
             return None
         try:
             principal = await self._identification.principal(scope)
         except Unauthenticated:
             self._count(request.peer.key)
             raise
-        self._count(f"user {principal.user}")
+        self._count(_key(scope, principal))
         if principal.method in AMBIENT:
             check_host(request, self._public_url)
             if scope["method"] not in _SAFE:
@@ -113,6 +129,11 @@ class Gate:
     def _count(self, key: str) -> None:
         if wait := self._buckets.take(key):
             raise TooMany(wait)
+
+
+def _key(scope: Scope, principal: Principal | None) -> str:
+    """The key under which requests are counted: the user, or else the address."""
+    return peer_of(scope).key if principal is None else f"user {principal.user}"
 
 
 def _is_browser(scope: Scope) -> bool:

@@ -16,6 +16,8 @@ __all__ = ["ABORT", "HEAD_SECONDS", "PeerProtocol", "uvicorn_options"]
 ABORT = "tocsin.abort"
 """Where the protocol puts the function that aborts the connection of a request."""
 HEAD_SECONDS = 10.0
+MOST_CONNECTIONS = 256
+"""Open connections of one user on the socket, or of one address: each takes a file descriptor of the process."""
 _NOT_HTTP = "this is not a valid HTTP/1.1 request; check its address, its headers and the length of its body"
 _CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
 
@@ -32,6 +34,10 @@ class PeerProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
         self._peer = _peer(transport)
+        same = sum(isinstance(each, PeerProtocol) and each._peer == self._peer for each in self.connections)
+        if same > MOST_CONNECTIONS:
+            transport.abort()
+            return
         self._await_head()
 
     def data_received(self, data: bytes) -> None:

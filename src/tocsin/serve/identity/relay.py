@@ -16,6 +16,7 @@ from tocsin.serve.identity.limits import BodyLimit, Deadline
 from tocsin.serve.identity.peer import Peer
 from tocsin.serve.identity.relay_signature import SIGNATURE, USER, sign
 from tocsin.serve.identity.request import Request
+from tocsin.serve.identity.turns import Turns
 
 __all__ = ["Relay", "relay_app"]
 
@@ -25,6 +26,10 @@ _FORWARDED = frozenset(
 """Headers that are forwarded; the client's own credentials and all other headers are not."""
 _NOT_RETURNED = frozenset({"connection", "keep-alive", "transfer-encoding", "set-cookie", "server"})
 _CONNECT_SECONDS = 3.0
+_MOST_AT_ONCE = 16
+"""Requests of one user in progress, event streams included; further ones wait."""
+_LIMITS = httpx2.Limits(max_connections=200, max_keepalive_connections=20)
+"""Fewer than the service takes from one address."""
 _BEAT_SECONDS = 1.0
 """Interval and timeout of health checks of the service: the hooks in Slurm trust a heartbeat for 3 s."""
 
@@ -47,6 +52,7 @@ class Relay:
         self._url, self._token, self._now, self._beat = _checked(url), token, now, beat
         self._context = ssl.create_default_context(cafile=ca_file) if url.startswith("https:") else None
         self._client: httpx2.AsyncClient | None = None
+        self._turns = Turns(_MOST_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -60,15 +66,18 @@ class Relay:
     async def _live(self, receive: Receive, send: Send) -> None:
         timeout = httpx2.Timeout(None, connect=_CONNECT_SECONDS)  # the whole request has a deadline
         verify = self._context if self._context is not None else True
-        async with httpx2.AsyncClient(trust_env=False, timeout=timeout, verify=verify) as self._client:
-            beating = asyncio.create_task(self._keep_beating(self._client))
-            while True:
-                kind = (await receive())["type"]
-                if kind == "lifespan.shutdown":
-                    beating.cancel()
+        async with (
+            httpx2.AsyncClient(
+                trust_env=False, timeout=timeout, verify=verify, limits=_LIMITS
+            ) as self._client,
+            # The heartbeat never waits for a connection that users have taken.
+            httpx2.AsyncClient(trust_env=False, timeout=timeout, verify=verify) as own,
+        ):
+            beating = asyncio.create_task(self._keep_beating(own))
+            while (kind := (await receive())["type"]) != "lifespan.shutdown":
                 await send({"type": f"{kind}.complete"})
-                if kind == "lifespan.shutdown":
-                    return
+            beating.cancel()
+        await send({"type": "lifespan.shutdown.complete"})
 
     async def _keep_beating(self, client: httpx2.AsyncClient) -> None:
         """Runs in the loop that forwards, so that neither a hanging relay nor a hanging service has a heartbeat."""
@@ -83,6 +92,18 @@ class Relay:
         if request.peer.uid is None or self._client is None:
             raise Unauthenticated("a relay accepts requests only on its unix socket")
         user = await asyncio.to_thread(user_of, request.peer.uid)
+        async with self._turns.turn(user):
+            await self._forward_for(user, request, scope, receive, send, self._client)
+
+    async def _forward_for(
+        self,
+        user: str,
+        request: Request,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        client: httpx2.AsyncClient,
+    ) -> None:
         line = {"user": user, "method": request.method, "target": request.target}
         headers = [(name, value) for name, value in scope["headers"] if name in _FORWARDED]
         headers += [
@@ -92,7 +113,7 @@ class Relay:
         ]
         started = False
         try:
-            async with self._client.stream(
+            async with client.stream(
                 request.method, self._url + request.target, headers=headers, content=_body(scope, receive)
             ) as reply:
                 kept = [(n, v) for n, v in reply.headers.raw if n.decode().lower() not in _NOT_RETURNED]

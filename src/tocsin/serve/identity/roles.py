@@ -23,11 +23,14 @@ class Permission:
     """Whether users see or change only their own jobs; the route itself compares the owner (`Principal.may_see`)."""
     private: str = ""
     """The word of Slurm's PrivateData that hides it from users."""
+    stream: bool = False
+    """Whether its reply lasts until the client leaves."""
 
 
 _PUBLIC = Permission(None)
 _USER, _OPERATOR = Permission(Role.USER), Permission(Role.OPERATOR)
 _OWN = Permission(Role.USER, own=True)
+_STREAM = Permission(Role.USER, own=True, stream=True)
 _CHANGES_OWN = Permission(Role.USER, changes=True, own=True)
 _NODES = Permission(Role.USER, private="nodes")
 _USAGE = Permission(Role.USER, private="usage")
@@ -77,7 +80,7 @@ PERMISSIONS: Mapping[tuple[str, str], Permission] = {
     ("POST", f"{_API}/check"): _USER,
     ("POST", f"{_API}/advice"): _USER,
     ("GET", f"{_API}/verdicts"): _OWN,
-    ("GET", f"{_API}/events"): _OWN,
+    ("GET", f"{_API}/events"): _STREAM,
     ("GET", f"{_API}/cases"): _OPERATOR,
     ("GET", f"{_API}/cases/{{case}}"): _OPERATOR,
     ("POST", f"{_API}/cases/{{case}}/feedback"): _OPERATOR_CHANGES,

@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from tocsin.app.actions import ActionRequest, actions_on, list_actions, undo
 from tocsin.app.own_jobs import cancel_job, link_own_jobs, resubmissions
 from tocsin.core.errors import InputError
-from tocsin.core.job_json import to_json
 from tocsin.serve.dependencies import Asker, Cluster, JobName, Limit, TheApp
 from tocsin.serve.documents import reply
 from tocsin.serve.principal import Role
@@ -70,10 +69,9 @@ def job_actions(
     request: Request, app: TheApp, asker: Asker, job: JobName, cluster: Cluster = None
 ) -> Response:
     """What was done to a job, and its later submissions; operators also see what was only planned or recorded."""
-    rows = own_jobs(app, asker, job, cluster)
-    keys = [to_json(each.row)["job"] for each in rows]
+    keys = [str(each.key) for each in own_jobs(app, asker, job, cluster)]
     found = [action.to_json() for action in actions_on(app, keys)]
-    later = [each.to_json() for key in keys for each in resubmissions(app, key)]
+    later = [each.to_json() for each in resubmissions(app, *keys)]
     return json_reply(request, {"actions": visible_actions(found, asker), "resubmissions": later})
 
 

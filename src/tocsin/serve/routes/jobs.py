@@ -27,7 +27,7 @@ from tocsin.serve.principal import Principal
 from tocsin.serve.replies import cursor_of, cursor_text, json_reply
 from tocsin.serve.visible import own_users, visible
 
-__all__ = ["own_jobs", "router"]
+__all__ = ["own_job", "own_jobs", "router"]
 
 router = APIRouter(tags=["jobs"])
 
@@ -157,8 +157,7 @@ def explanation(
     stage: Annotated[Stage, Query(description="Use what was known at this stage.")] = Stage.SUBMIT,
 ) -> Response:
     """The verdict on one job from what was known at a stage, with all evidence; it may take seconds."""
-    own_jobs(service.app, asker, job, cluster)
-    found = service.explain(job, cluster=cluster, stage=stage)
+    found = service.explain(own_job(service.app, asker, job, cluster), cluster=cluster, stage=stage)
     return json_reply(request, {"verdict": visible(found.verdict.to_json(), asker), "outcome": found.outcome})
 
 
@@ -172,10 +171,21 @@ def script(app: TheApp, asker: Asker, job: JobName, cluster: Cluster = None) -> 
 
 def own_jobs(app: TheApp, asker: Principal, job: str, cluster: str | None) -> list[JobWithVerdicts]:
     """The jobs that the person may see; for users, the jobs of others do not exist."""
-    found = [each for each in show_job(app, job, cluster) if asker.may_see(each.row["user"])]
+    found = show_job(app, job, cluster, owner=None if asker.is_operator else asker.user)
     if not found:
         raise NotFound(f"no job {job} in the store; was it imported? `tocsin jobs` lists what is there")
     return found
+
+
+def own_job(app: TheApp, asker: Principal, job: str, cluster: str | None) -> str:
+    """The key of the only job with this name that the person may see.
+
+    An id may also be that of somebody else's job, since a slurmctld that lost its state counts from the beginning.
+    """
+    keys = [str(each.key) for each in own_jobs(app, asker, job, cluster)]
+    if len(keys) > 1:
+        raise NotFound(f"{len(keys)} jobs have the id {job}; name a key that `tocsin job {job}` lists")
+    return keys[0]
 
 
 def _event(event: dict[str, Any], asker: Principal) -> dict[str, Any]:

@@ -4,14 +4,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from tocsin.app.jobs import show_job
 from tocsin.app.traces_of_job import JobRequest
 from tocsin.app.traces_view import job_embeddings, job_windows
-from tocsin.core.errors import NotFound
 from tocsin.serve.dependencies import Asker, Cluster, JobName, TheApp
 from tocsin.serve.documents import reply
 from tocsin.serve.principal import Principal
 from tocsin.serve.replies import json_reply
+from tocsin.serve.routes.jobs import own_job
+from tocsin.serve.visible import visible_points
 
 __all__ = ["router"]
 
@@ -52,12 +52,11 @@ def embeddings(
     end: Time = None,
 ) -> Response:
     """The windows of a job in the plane in which they and those of other jobs differ most."""
-    return json_reply(request, job_embeddings(app, _own(app, asker, job, cluster, start, end)))
+    found = job_embeddings(app, _own(app, asker, job, cluster, start, end))
+    return json_reply(request, visible_points(found, asker))
 
 
 def _own(
     app: TheApp, asker: Principal, job: str, cluster: str | None, start: str | None, end: str | None
 ) -> JobRequest:
-    if not any(asker.may_see(each.row["user"]) for each in show_job(app, job, cluster)):
-        raise NotFound(f"no job {job} in the store; was it imported? `tocsin jobs` lists what is there")
-    return JobRequest(job=job, cluster=cluster, starttime=start, endtime=end)
+    return JobRequest(job=own_job(app, asker, job, cluster), cluster=cluster, starttime=start, endtime=end)
