@@ -49,6 +49,20 @@ def test_help_loads_nothing_heavy() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
+def test_a_check_loads_nothing_that_only_training_or_traces_need(tmp_path: Path) -> None:
+    heavy = "tocsin.traces.fitted,lightgbm,sklearn,scipy,optuna,pandas,pydantic,onnxruntime,torch"
+    script = tmp_path / "job.sh"
+    script.write_text("#!/bin/bash\n#SBATCH --time=60\nsrun ./a.out\n")
+    code = (
+        "import sys\nfrom tocsin.cli.main import cli\n"
+        f"arguments = ['--home', {str(tmp_path / 'home')!r}, 'check', '--local', '-M', 'demo', {str(script)!r}]\n"
+        "try:\n    cli.main(arguments)\nexcept SystemExit:\n    pass\n"
+        "assert 'tocsin.failure.fitted' in sys.modules\n"
+        f"loaded = [m for m in '{heavy}'.split(',') if m in sys.modules]\nassert not loaded, loaded\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
 def test_the_demo_reports_and_is_the_same_again(tocsin: Tocsin) -> None:
     first = json.loads(tocsin("demo", "--days", "3", "--json").out)
     again = json.loads(tocsin("demo", "--days", "3", "--json").out)

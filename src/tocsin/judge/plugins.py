@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from importlib.metadata import EntryPoint, entry_points
+from functools import cache
+from importlib.metadata import Distribution, entry_points
 
 from tocsin.core.detector import ENTRY_POINTS, Detector
 from tocsin.core.stages import Stage
@@ -20,12 +21,13 @@ def find_detectors(broken: dict[str, str] | None = None) -> dict[str, Detector]:
     """
     found: dict[str, Detector] = {}
     trouble = {} if broken is None else broken
+    home = cache(_home)  # each look-up parses the distribution's metadata
     for entry in sorted(
-        entry_points(group=ENTRY_POINTS), key=lambda e: (_home(e) != _OURS, _home(e), e.name)
+        entry_points(group=ENTRY_POINTS), key=lambda e: (home(e.dist) != _OURS, home(e.dist), e.name)
     ):
         if entry.name in found:
-            trouble[f"{entry.name} of {_home(entry)}"] = (
-                f'the detector "{entry.name}" of {_home(entry)} is left out: that name is taken; give it another one'
+            trouble[f"{entry.name} of {home(entry.dist)}"] = (
+                f'the detector "{entry.name}" of {home(entry.dist)} is left out: that name is taken; give it another one'
             )
             continue
         try:
@@ -34,7 +36,7 @@ def find_detectors(broken: dict[str, str] | None = None) -> dict[str, Detector]:
         except (Exception, SystemExit) as error:  # importing third-party code may fail in any way
             wrong = f"{entry.value} cannot be imported ({type(error).__name__}: {_line(error)})"
         if wrong:
-            trouble[entry.name] = f'the detector "{entry.name}" of {_home(entry)} is left out: {wrong}'
+            trouble[entry.name] = f'the detector "{entry.name}" of {home(entry.dist)} is left out: {wrong}'
         else:
             found[entry.name] = detector
     return found
@@ -63,9 +65,9 @@ def _wrong(detector: object, name: str) -> str | None:
     return None
 
 
-def _home(entry: EntryPoint) -> str:
-    """The distribution that provides it."""
-    return entry.dist.name if entry.dist else "an unnamed distribution"
+def _home(provider: Distribution | None) -> str:
+    """The name of the distribution that provides a detector."""
+    return provider.name if provider else "an unnamed distribution"
 
 
 def _line(error: BaseException) -> str:

@@ -1,8 +1,9 @@
 """The detector `traces`: running jobs whose traces are no longer normal for their kind."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -10,11 +11,13 @@ from tocsin.core.detector import Budget, Known, Need
 from tocsin.core.frames import key_text
 from tocsin.core.stages import Stage
 from tocsin.traces.alarms import NAME
-from tocsin.traces.fitted import FittedTraces
-from tocsin.traces.fitting import Train, fit_traces
-from tocsin.traces.model import TraceModel
-from tocsin.traces.thresholds import Rule
-from tocsin.traces.windows import Windows
+
+if TYPE_CHECKING:  # whoever checks a script finds all detectors, but needs no model of this one
+    from tocsin.traces.fitted import FittedTraces
+    from tocsin.traces.fitting import Train
+    from tocsin.traces.model import TraceModel
+    from tocsin.traces.thresholds import Rule
+    from tocsin.traces.windows import Windows
 
 __all__ = ["DETECTOR", "TracesDetector"]
 
@@ -29,14 +32,14 @@ class TracesDetector:
     needs: Collection[Need] = (Need.WINDOWS,)
     architecture: str = "vanilla"
     ensemble: int = 1
-    rule: Rule = field(default_factory=Rule)
-    train: Train | None = None
+    rule: "Rule | None" = None
+    train: "Train | None" = None
     """By default, an autoencoder."""
-    load_model: Callable[[Path], TraceModel] | None = None
+    load_model: "Callable[[Path], TraceModel] | None" = None
 
     def fit(
         self, jobs: pl.DataFrame, known: Known, *, stage: Stage, seed: int, budget: Budget
-    ) -> FittedTraces:
+    ) -> "FittedTraces":
         """Train on the windows of ended jobs, all of which count as normal."""
         assert stage is Stage.RUNNING, "it is the only one"
         until = jobs.select(pl.max_horizontal(pl.col("known_at").max(), pl.col("end").max())).item()
@@ -58,8 +61,10 @@ class TracesDetector:
         seed: int = 0,
         seconds: float | None = None,
         progress: Callable[[int, int], None] | None = None,
-    ) -> FittedTraces:
+    ) -> "FittedTraces":
         """As `traces.fitting.fit_traces`, with this detector's options."""
+        from tocsin.traces.fitting import fit_traces
+
         return fit_traces(
             windows,
             kinds,
@@ -72,7 +77,9 @@ class TracesDetector:
             progress=progress,
         )
 
-    def load(self, folder: Path) -> FittedTraces:
+    def load(self, folder: Path) -> "FittedTraces":
+        from tocsin.traces.fitted import FittedTraces
+
         if self.load_model is not None:
             return FittedTraces.load(folder, self.load_model)
         from tocsin.traces.onnx_model import load_model
@@ -81,13 +88,13 @@ class TracesDetector:
 
     def _train(
         self,
-        windows: Windows,
+        windows: "Windows",
         *,
-        validation: Windows,
+        validation: "Windows",
         seed: int,
         seconds: float | None,
         progress: Callable[[int, int], None] | None,
-    ) -> TraceModel:
+    ) -> "TraceModel":
         from tocsin.traces.training import train
 
         return train(

@@ -6,6 +6,7 @@ values from outside; then the other rules can read it.
 """
 
 import re
+from functools import cache
 
 __all__ = ["makes_text", "names_files", "runs_unwritten"]
 
@@ -24,9 +25,7 @@ _ENGLISH = r"system|exec|eval|qx|Function"
 """Words that start or evaluate something, but are also ordinary names of variables."""
 _CALLED = r"run|call|shell|sh|cmd|unix|dos|connect|execute|Command|compile|socket"
 """Words that do so only if they are called."""
-_WORD = re.compile(
-    rf"(?x)(?<![\w$-])(?:(?P<always>{_ALWAYS})|(?P<starts>{_STARTERS})|(?P<english>{_ENGLISH})|(?P<called>{_CALLED}))(?![\w-])"
-)
+_WORD = rf"(?x)(?<![\w$-])(?:(?P<always>{_ALWAYS})|(?P<starts>{_STARTERS})|(?P<english>{_ENGLISH})|(?P<called>{_CALLED}))(?![\w-])"
 _TEXT = r"""[rbuRBU]{0,2}(?:"(?:[^"\\\n$`@{|%]|%(?![sdcux])|\\[nt"'])*+"|'(?:[^'\\\n$`{|%]|%(?![sdcux])|\\[nt"'])*+'|`[^`\n$\\{|]*+`)"""
 """Literal text without anything that a shell or a language would expand."""
 _OUTSIDE = rf"""(?:[-+]?\d[\w.]*+|True|False|TRUE|FALSE|true|false|None|NULL|null|nil|[TF](?!\w)|\(char\s?\*\)\s?(?:0|NULL)|(?:str|int)\(\d+\)|os\.getpid\(\)
@@ -34,8 +33,8 @@ _OUTSIDE = rf"""(?:[-+]?\d[\w.]*+|True|False|TRUE|FALSE|true|false|None|NULL|nul
   |@ARGV|\$ENV\{{\w+\}}|\$ARGV\[\d\])"""
 _ATOM = rf"(?:{_TEXT}|{_OUTSIDE})"
 _ITEM = rf"(?:(?!stdin|input)\w+\s?(?:=>?|:)\s?)?(?:{_ATOM}|(?:c|list|array)?[\[(]\s*+(?>(?:{_ATOM}\s*+(?:,\s*+|(?=[\])])))*)[\])])"
-_WRITTEN_CALL = re.compile(rf"(?x)\s*+\(\s*+(?>(?:{_ITEM}\s*+(?:,\s*+|(?=\))))*)\)")
-_WRITTEN_WORDS = re.compile(
+_WRITTEN_CALL = rf"(?x)\s*+\(\s*+(?>(?:{_ITEM}\s*+(?:,\s*+|(?=\))))*)\)"
+_WRITTEN_WORDS = (
     rf"(?x)[ \t]*+(?>(?:{_ITEM}[ \t]*+,\s*+)*){_ITEM}[ \t]*+(?:[;\n}})\]]|(?:if|unless|or|and)\s|\|\||&&|\Z)"
 )
 _MADE_WORDS = re.compile(r"[ \t]+[^\n;\"'()]{0,300}?\[\w+ ")
@@ -89,6 +88,12 @@ _WRITES = re.compile(
 )
 
 
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """A long pattern, compiled when a script first needs it: these three take as long as all others of the module."""
+    return re.compile(pattern)
+
+
 def runs_unwritten(code: str, *, surely: bool = False) -> bool:
     """Whether code may start, load, evaluate or call something that is not literal text there.
 
@@ -105,10 +110,10 @@ def runs_unwritten(code: str, *, surely: bool = False) -> bool:
     code, names = _without_imports(code)
     if names is None:
         return True
-    if any(not _is_harmless(code, found, surely=surely) for found in _WORD.finditer(code)):
+    if any(not _is_harmless(code, found, surely=surely) for found in _compiled(_WORD).finditer(code)):
         return True
     return bool(names) and any(
-        not _WRITTEN_CALL.match(code, found.end())
+        not _compiled(_WRITTEN_CALL).match(code, found.end())
         for found in re.finditer(rf"(?<![\w.])(?:{'|'.join(names)})\b", code)
     )
 
@@ -144,9 +149,9 @@ def _is_harmless(code: str, found: re.Match[str], *, surely: bool) -> bool:
         return False
     following = code[end : end + 40].lstrip(" \t")[:1]
     if following == "(":
-        return _is_method(found[0], before) or _WRITTEN_CALL.match(code, end) is not None
+        return _is_method(found[0], before) or _compiled(_WRITTEN_CALL).match(code, end) is not None
     if following and following in "\"'`$@%<":
-        return (after != " " and after != following) or _WRITTEN_WORDS.match(code, end) is not None
+        return (after != " " and after != following) or _compiled(_WRITTEN_WORDS).match(code, end) is not None
     if following == "=" or following == ":":
         return True
     if not following or following in ",)]};\n":  # passed on
@@ -165,13 +170,13 @@ def _is_harmless_call(code: str, word: str, before: str, end: int) -> bool:
             return True
         if word == "run" and before.endswith(("asyncio.", "anyio.")):
             return True
-        return _WRITTEN_CALL.match(code, end) is not None
+        return _compiled(_WRITTEN_CALL).match(code, end) is not None
     if word in ("compile", "socket", "sh", "cmd", "connect"):
         return True
     if before[-1:] == "." and following in ",)]};\n":  # passed on
         return False
     return not (following == " " and code[end + 1 : end + 2] in ('"', "'")) or (
-        _WRITTEN_WORDS.match(code, end) is not None
+        _compiled(_WRITTEN_WORDS).match(code, end) is not None
     )
 
 
