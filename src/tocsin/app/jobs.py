@@ -120,9 +120,7 @@ def _filter(app: App, request: JobsRequest) -> "Filter":
     )
 
 
-def show_job(
-    app: App, which: str, cluster: str | None, *, owner: str | None = None
-) -> list[JobWithVerdicts]:
+def show_job(app: App, which: str, cluster: str | None, *, owner: str | None = None) -> list[JobWithVerdicts]:
     """Every submission and task that an id or a key names, each with its verdicts; with `owner`, those of this user."""
     from tocsin.store.verdicts import of_jobs
 
