@@ -30,6 +30,11 @@ def found(parts: Parts) -> dict[str, str]:
         (("--begin=now+2hours", "--deadline=now+1hour"), "begin_after_deadline", "critical"),
         (("--begin=2027-02-01", "--deadline=2027-01-31T12:00"), "begin_after_deadline", "critical"),
         (("--nodelist=n[1-2]", "--nodes=1"), "more_nodes_listed", "critical"),
+        (("-N 2", "-m plane=4"), "nodes_left_empty", "critical"),
+        (("-N 3", "-n 4", "-m plane=2"), "nodes_left_empty", "critical"),
+        (("--gpus=1", "--gres=gpu:a100:2"), "types_and_none", "critical"),
+        (("--gres=gpu:1,gpu:a100",), "types_and_none", "critical"),
+        (("--gpus-per-socket=a100:1", "--gres=gpu:a100:2"), "gpus_of_no_sockets", "critical"),
         (("-N 2", "-n 1"), "more_nodes_than_tasks", "warning"),
         (("--exclusive", "--mem=100M"), "exclusive_with_little_memory", "warning"),
     ],
@@ -52,7 +57,9 @@ def test_options_that_contradict_each_other(lines: tuple[str, ...], kind: str, l
         ("-p gpu --gres=gpu:1 --gpus-per-node=1", "gpus_twice"),
         ("--deadline=now+10", "deadline_too_soon"),
         ("--deadline=now+4minutes -t 5", "deadline_too_soon"),
-        ("-d afterok:1,2", "not_in_this_release"),
+        ("-d afterany:5_", "not_in_this_release"),
+        ("--get-user-env=60L", "not_in_this_release"),
+        ("-N 2 -m plane=2 --ntasks-per-node=2", "nodes_left_empty"),
         ("--mem-bind=sort", "not_in_this_release"),
         ("--cpu-freq=low-high", "not_in_this_release"),
         ("--switches=4294967297", "not_in_this_release"),
@@ -70,6 +77,8 @@ def test_what_a_newer_slurm_refuses_is_critical_there_alone(line: str, kind: str
         (("--gpus-per-task=1 -N 1-2 -p gpu",), "gpus_per_unknown_task"),
         (("--begin=elevenses", "--begin=now"), "not_in_this_release"),
         (("--partition=",), "empty_name"),
+        (("--oom-kill-step=1",), "not_in_this_release"),
+        (("-n 4 -N 0",), "no_nodes"),
         (("-C (icelake|(big))",), "not_in_this_release"),
         (("-p gpu --gres=gpu=1",), "not_in_this_release"),
     ],
@@ -85,6 +94,29 @@ def test_only_the_last_number_of_nodes_must_be_one_or_more() -> None:
         assert found(submitted(*lines)) == {"no_nodes": "critical"}
     assert not submitted("-N 0", "-N 2").findings
     assert found(submitted("-N 3-2", "-N 2")) == {"nodes_backwards": "critical"}
+
+
+def test_only_the_command_line_can_be_both_quiet_and_verbose() -> None:
+    """sbatch compares them before it reads the script; tried on 22.05 and 26.05."""
+    assert not submitted("-Q -v").findings
+    assert found(submitted(command="-Q -v")) == {"quiet_and_verbose": "critical"}
+
+
+@pytest.mark.parametrize(
+    "line", ["-d 12", "-d 12,13", "-d singleton,12", "-d 12_1", "-d afterany:5,6", "-n 4 -N 0"]
+)
+def test_what_26_05_accepts(line: str) -> None:
+    assert "critical" not in found(submitted(line, machine=replace(MACHINE, release=(26, 5)))).values()
+
+
+def test_cpus_of_a_task_are_given_once() -> None:
+    """26.05 refuses two numbers, but a written one overrides that of the environment; 22.05 refuses both."""
+    newest = replace(MACHINE, release=(26, 5))
+    assert found(submitted("-c 2 --tres-per-task=cpu=4", machine=newest)).get("cpus_twice") == "critical"
+    for release, kinds in (((22, 5), {"cpus_twice"}), ((26, 5), set())):
+        machine = replace(MACHINE, release=release)
+        parts = submitted("-c 2 --gpus=1 -p gpu", machine=machine, command="SBATCH_CPUS_PER_GPU=2")
+        assert {kind for kind, level in found(parts).items() if level == "critical"} == kinds
 
 
 @pytest.mark.parametrize("release", [(22, 5), (26, 5)])
@@ -321,12 +353,11 @@ def test_one_verdict_has_one_number_for_one_line() -> None:
         ("--deadline=now+10 --time-min=1", "deadline_too_soon"),
         ("-p gpu --gpus=3 --gpus-per-node=2", "gpus_disagree"),
         ("-p gpu --gpus=2 --gpus-per-task=2 -n 2", "gpus_disagree"),
-        ("-p gpu --gpus-per-socket=1", "gpus_disagree"),
+        ("-p gpu --gpus-per-socket=1", "gpus_of_no_sockets"),
         ("-p gpu --gpus-per-socket=1 --gpus-per-node=2 --sockets-per-node=1", "gpus_disagree"),
         ("-p gpu --ntasks-per-gpu=2 -n 3", "gpus_disagree"),
         ("-p gpu --ntasks-per-gpu=1 --gpus-per-task=1 -n 1", "tasks_twice"),
         ("-S 1 --thread-spec=1", "cores_twice"),
-        ("-Q -v", "quiet_and_verbose"),
         ("--batch=icelake", "batch_outside_constraint"),
         ("-C big --batch=icelake", "batch_outside_constraint"),
         ("-B 0", "no_tasks"),

@@ -155,6 +155,7 @@ def _limits(partition: Partition, nodes: tuple[Node, ...], largest: Size) -> dic
         "default_time": _or_no_limit(partition.default_time),
         "most_time": UNLIMITED if partition.max_time is None else partition.max_time,
         "min_nodes": partition.min_nodes or 0,
+        "whole_nodes": partition.whole_nodes is True,
         "max_cpus_per_node": _or_no_limit(partition.max_cpus_per_node),
         "max_memory_per_node": _or_no_limit(partition.max_memory_per_node),
         "max_memory_per_cpu": _or_no_limit(partition.max_memory_per_cpu),

@@ -25,6 +25,10 @@ Demand = dict[str, Any]
 job: for one script, building a frame would take longer than checking all rules."""
 
 _NO_VALUE = 65_534
+_ONE_THREAD = ("nomultithread", "compute_bound", "memory_bound")
+_COUNTS_TASKS = (26, 5)
+_TAKES_SOME_LISTED = (22, 6)
+"""A release that gives a job any of the listed nodes if it needs fewer; 22.05 refuses that or takes the first ones."""
 _TYPED_GPUS = ("--gpus", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket")
 
 _FIELDS = (
@@ -49,9 +53,15 @@ class _EachNode(NamedTuple):
     shared: bool = False
     """With -O: all tasks of a node share its CPUs, so any number of them fits."""
     cpu_memory: int = 0
-    """Of whole nodes: the memory that Slurm takes for each of a node's CPUs, used or not."""
+    """For each CPU; of whole nodes, Slurm counts all CPUs, used or not."""
     one_thread: bool = False
     """Of each core, one thread counts as a CPU."""
+    node_gpus: int = 0
+    """Of a job that requests GPUs per job, too: as many as each node gives it."""
+    gpu_tasks: int = 0
+    """The most tasks on a node with this many GPUs for the job; 0 if unlimited."""
+    all_memory: bool = False
+    """With --mem=0: the memory of the node, whatever the partition allows."""
 
 
 def requests(jobs: pl.DataFrame) -> list[Request]:
@@ -63,7 +73,10 @@ def requests(jobs: pl.DataFrame) -> list[Request]:
 
 
 def demands(
-    asked: Sequence[Request], submissions: Sequence[Submission | None], default: str | None
+    asked: Sequence[Request],
+    submissions: Sequence[Submission | None],
+    default: str | None,
+    release: tuple[int, int] | None = None,
 ) -> Iterator[Demand]:
     """One for each job and each of its partitions; without any, and without a default, the partition is None.
 
@@ -71,25 +84,27 @@ def demands(
     job without a fixed number of nodes is compared with the best way to spread it, never with that one node.
     """
     for row, (request, submission) in enumerate(zip(asked, submissions, strict=True)):
-        needed = {**request, "row": row, **_needed(request, submission)}
+        needed = {**request, "row": row, **_needed(request, submission, release)}
         given = default if request["partition"] is None else request["partition"]
         for partition in [None] if given is None else [*filter(None, given.split(","))] or [default]:
             yield {**needed, "partition": partition and partition.strip()}
 
 
-def _needed(request: Request, submission: Submission | None) -> Demand:
+def _needed(request: Request, submission: Submission | None, release: tuple[int, int] | None) -> Demand:
     """The request in numbers, with defaults filled in."""
     each = _each_node(submission)
     fixed = None if submission is None else submission.fixed
     whole = submission is not None and submission.script.request.get("exclusive") is True
     per_node = submission is not None and submission.memory_per == "node"
     least_nodes = max(request["req_nodes"] or 1, 1)
-    node_list = _node_list(request, submission)
-    nodes = float(max(least_nodes, _listed(node_list, submission)))
+    node_list = _node_list(request, submission, release)
+    nodes = float(max(least_nodes, _listed(node_list, submission, release)))
     if submission and submission.last("--ntasks"):
         nodes = min(nodes, max(request["req_tasks"] or 1, 1))  # sbatch takes no more nodes than tasks
     cpus = _cpus(request)
     block = request["tasks_per_node"] if (request["tasks_per_node"] or 0) > 0 else None
+    if each.gpu_tasks and not (submission and submission.last("--ntasks")):
+        block = block or each.gpu_tasks
     if each.shared:
         tasks, block = nodes, None
     else:
@@ -111,7 +126,11 @@ def _needed(request: Request, submission: Submission | None) -> Demand:
         "block": block,
         "whole": whole,
         "core_memory": 0 if whole or each.shared else _core_memory(submission),
-        "highest_nodes": _highest_nodes(submission, nodes, tasks, named=bool(node_list), spread=spread),
+        "socket_cpus": release is None or release < _COUNTS_TASKS,
+        "nodes_of_tasks": _nodes_of_tasks(submission, tasks, block, release),
+        "highest_nodes": _highest_nodes(
+            submission, nodes, tasks, block, named=bool(node_list), spread=spread
+        ),
         "nodes": max(min(nodes, tasks), math.ceil(tasks / block) if block else 0),
         # one task cannot span two nodes, and a number of tasks per node sets the number of nodes
         "exact": per_node or bool(fixed) or tasks <= nodes * (block or 1),
@@ -139,14 +158,26 @@ def _core_memory(submission: Submission | None) -> int:
 
 
 def _highest_nodes(
-    submission: Submission | None, nodes: float, tasks: float, *, named: bool, spread: bool
+    submission: Submission | None, nodes: float, tasks: float, block: int | None, *, named: bool, spread: bool
 ) -> float:
     """The most nodes that the job may get, if that is certain: as many as it gives, or one for each task."""
     if submission is None:
         return math.inf
     if submission.fixed:
         return math.inf if named else nodes
-    return math.inf if spread or submission.last("--nodes") else max(nodes, tasks)
+    if spread or submission.last("--nodes"):
+        return math.inf
+    return max(nodes, tasks if submission.last("--ntasks") or not block else math.ceil(tasks / block))
+
+
+def _nodes_of_tasks(
+    submission: Submission | None, tasks: float, block: int | None, release: tuple[int, int] | None
+) -> float:
+    """The most nodes that features with a number (`a*2`) may ask of a job; up to 22.05 they add nodes to it."""
+    if submission is None or release is None or release < _COUNTS_TASKS:
+        return math.inf
+    counted = submission.last("--ntasks") or (block and not submission.last("--nodes"))
+    return math.ceil(tasks / (block or 1)) if counted else math.inf
 
 
 def _given_time(request: Request, submission: Submission | None) -> int | None:
@@ -197,12 +228,16 @@ def _each_node(submission: Submission | None) -> _EachNode:
     core_tasks = 0 if shared else _limited(number("--ntasks-per-core"))
     socket_tasks = _limited(number("--ntasks-per-socket"))
     found = _EachNode(cpus, 0, 0, sockets, cores, threads, socket_tasks, core_tasks, shared)
-    whole = submission.script.request.get("exclusive") is True and submission.memory_per == "cpu"
-    one_thread = threads == 1 or submission.value("--hint").lower() == "nomultithread"
+    one_thread = threads == 1 or (not threads and submission.value("--hint").lower() in _ONE_THREAD)
+    none = submission.memory_per == "node" and submission.script.request.get("req_memory") == 0
+    found = found._replace(one_thread=one_thread, all_memory=none)
     try:
-        if whole:
-            memory = megabytes(submission.value("--mem-per-cpu"))
-            found = found._replace(cpu_memory=memory, one_thread=one_thread)
+        if submission.memory_per == "cpu":
+            found = found._replace(cpu_memory=megabytes(submission.value("--mem-per-cpu")))
+        on_node = max(gres_gpus(submission.value("--gres")), gpu_count(submission.value("--gpus-per-node")))
+        if submission.last("--gpus"):
+            found = found._replace(node_gpus=on_node)
+        found = found._replace(gpu_tasks=on_node * number("--ntasks-per-gpu"))
         gpus = [
             reader(given) * factor
             for option, reader, factor in (
@@ -264,10 +299,14 @@ def _count(text: str) -> int:
     return int(found[1]) if found else 0
 
 
-def _node_list(request: Request, submission: Submission | None) -> str | None:
-    """The nodes that a job names; sbatch leaves out the last ones if there are fewer tasks."""
+def _node_list(
+    request: Request, submission: Submission | None, release: tuple[int, int] | None
+) -> str | None:
+    """The nodes that a job names; sbatch 22.05 leaves out the last ones if there are fewer tasks."""
     names: str | None = request["req_node_list"]
     if not names or submission is None or not submission.last("--ntasks"):
+        return names
+    if release is None or release >= _TAKES_SOME_LISTED:
         return names
     try:
         listed = sorted(set(expand_nodes(names)), key=_by_number)
@@ -281,10 +320,12 @@ def _by_number(name: str) -> tuple[str, list[int]]:
     return re.sub(r"\d", "", name), [int(number) for number in re.findall(r"\d{1,18}", name)]
 
 
-def _listed(names: str | None, submission: Submission | None) -> int:
+def _listed(names: str | None, submission: Submission | None, release: tuple[int, int] | None) -> int:
     """How many nodes a job must have because it names them; known only before submission."""
-    if not names or submission is None or submission.fixed or "," in submission.value("--nodes"):
-        return 0  # with several counts, newer releases take one of them
+    if not names or submission is None or submission.fixed:
+        return 0
+    if submission.last("--nodes") and (release is None or release >= _TAKES_SOME_LISTED):
+        return 0
     try:
         return count_nodes(names)
     except InputError:

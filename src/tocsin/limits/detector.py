@@ -36,6 +36,7 @@ from tocsin.limits.partition_rules import (
     unknown_partitions,
 )
 from tocsin.limits.past_usage import READ, History, has_run_here, past_usage_breaches
+from tocsin.limits.release_checks import as_read
 from tocsin.limits.script_checks import contradictions, misread_lines, option_breach, past_deadline
 from tocsin.limits.submitter_checks import missing_files, missing_folders, not_for_users
 from tocsin.models.files import read_document
@@ -114,6 +115,7 @@ class FittedLimits:
         missing: list[dict[str, str]] = [{NAME: _NO_MACHINE} for _ in submissions]
         release = known.machine.release if known.machine else None
         operator = known.machine.operator if known.machine else None
+        submissions = [submission and as_read(submission, release) for submission in submissions]
         by_row = [
             [*earlier, *_of_script(row, request, submission, release, operator)]
             for row, (earlier, request, submission) in enumerate(zip(past, asked, submissions, strict=True))
@@ -212,7 +214,7 @@ def _of_machine(
     missing: list[dict[str, str]] = [{} for _ in submissions]
     qos = default_qos(capacity.machine)
     wanted: list[Demand] = []
-    for demand in demands(asked, submissions, capacity.default):
+    for demand in demands(asked, submissions, capacity.default, capacity.machine.release):
         if demand["partition"] is None:
             missing[demand["row"]][NAME] = _NO_PARTITION
             continue

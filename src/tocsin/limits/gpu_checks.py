@@ -14,9 +14,11 @@ __all__ = [
     "cpus_of_no_gpu",
     "gpus_disagree",
     "gpus_of_a_range",
+    "gpus_of_no_sockets",
     "gpus_of_no_tasks",
     "gpus_of_unclear_tasks",
     "per_no_gpu",
+    "types_and_none",
     "types_of_no_tasks",
 ]
 
@@ -72,12 +74,41 @@ def _disagreements(asked: _Gpus) -> Iterator[str]:
     ):
         if amount and asked.task and tasks and amount // asked.task != tasks:
             yield f"{amount} per {whole} and {asked.task} per task do not make {plural(tasks, 'task')}"
-    if asked.socket and not asked.sockets:
-        yield "--gpus-per-socket needs --sockets-per-node"
     if asked.job and asked.job < asked.nodes:
         yield f"{plural(asked.job, 'GPU')} for {asked.nodes} nodes; request at least one per node"
     if asked.tasks_per_gpu and not (asked.job or asked.node) and asked.tasks % asked.tasks_per_gpu:
         yield f"{asked.tasks} tasks are not a multiple of {asked.tasks_per_gpu} per GPU"
+
+
+def gpus_of_no_sockets(submission: Submission) -> str | None:
+    shape = submission.value("--extra-node-info").split(":")[0]
+    try:
+        asked = gpu_count(submission.value("--gpus-per-socket"))
+    except InputError:
+        return None  # reported as a refused option
+    if not asked or _whole(submission.value("--sockets-per-node") or shape):
+        return None
+    return "has --gpus-per-socket, which needs --sockets-per-node; add it"
+
+
+def types_and_none(submission: Submission) -> str | None:
+    """Slurm refuses GPUs of a type next to GPUs of any type."""
+    items = [
+        f"gpu:{item}"
+        for option in ("--gpus", "--gpus-per-node", "--gpus-per-socket", "--gpus-per-task")
+        for item in submission.value(option).lower().split(",")
+        if item and not (option == "--gpus-per-task" and re.fullmatch("[a-z][^:]*", item))
+    ]
+    items += re.sub(r"\([^)]*\)", "", submission.value("--gres").lower()).split(",")
+    typed: set[bool] = set()
+    for item in items:
+        name, *rest = re.split("[:=]", re.sub("^gres[:/]", "", item))
+        counted = bool(rest) and bool(re.fullmatch(r"\s*\+?\d{1,9}[kmgtp]?", rest[-1], re.ASCII))
+        if name == "gpu" and not (counted and not rest[-1].strip(" +0")):
+            typed.add(len(rest) > counted)
+    if len(typed) < 2:
+        return None
+    return "requests GPUs with a type and without one, which Slurm refuses; name the type in all options or in none"
 
 
 def _per_task(submission: Submission) -> bool:

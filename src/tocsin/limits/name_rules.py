@@ -12,6 +12,7 @@ from tocsin.scripts.submission import Submission
 
 __all__ = ["feature_breaches", "list_problem", "node_list_breaches", "preference_breaches"]
 
+_TAKES_SOME_LISTED = (22, 6)
 _FEATURE = r"[A-Za-z_!][^&|\[\]()*,\s]*"
 """Slurm has no negation: `!avx` is the name of a feature."""
 
@@ -90,7 +91,13 @@ def list_problem(
     """Kind, text and remedy."""
     partition, nodes = row["partition"], int(row["nodes"])
     there = capacity.names[partition]
-    if foreign := sorted(wanted - there):
+    foreign, both = sorted(wanted - there), sorted(wanted & excluded)
+    release = capacity.machine.release
+    if (release is None or release >= _TAKES_SOME_LISTED) and nodes <= len((wanted & there) - excluded):
+        # Of more nodes than the job needs, it gets some; the others need only exist.
+        exist = {node.name for node in capacity.machine.nodes}.issuperset(foreign)
+        foreign, both = [] if exist or release is None else foreign, []
+    if foreign:
         return (
             "node_not_in_partition",
             f"requests node {foreign[0]}, which is not in partition {partition}",
@@ -101,7 +108,7 @@ def list_problem(
         if known and not elsewhere <= known:
             text = f"excludes node {min(elsewhere - known)}, which this cluster does not have"
             return "unknown_node", text, "change --exclude"
-    if both := sorted(wanted & excluded):
+    if both:
         return (
             "node_wanted_and_excluded",
             f"requests node {both[0]} and excludes it",

@@ -93,13 +93,15 @@ def _fits_on_some(row: Demand, capacity: Capacity) -> tuple[bool, bool]:
     if not there:
         return _fits(row, types)
     nodes = [node for node in there if node.name not in excluded and (within is None or node.name in within)]
-    if row["fixed"] and row["nodes"] == len(wanted):
+    if row["fixed"] and row["nodes"] <= len(wanted):
         nodes = [node for node in nodes if node.name in wanted]
-    on_each = all(
+    listed = [
         any(_places(row, kind, suits) for suits in row["constraint"].alternatives)
         for kind, *_ in count_types(node for node in nodes if node.name in wanted)
-    )
-    if not nodes or not on_each:
+    ]
+    # Of more nodes than the job needs, it gets some.
+    enough = all if len(wanted) <= row["nodes"] else any
+    if not nodes or (listed and not enough(listed)):
         return False, False
     return _fits(row, count_types(nodes))
 
@@ -112,7 +114,7 @@ def _fits(row: Demand, types: Sequence[TypeCount]) -> tuple[bool, bool]:
     """
     wanted: Constraint = row["constraint"]
     for suits, least in wanted.counts:
-        if row["fixed"] and row["nodes"] < least:
+        if min(row["nodes"] if row["fixed"] else row["most_nodes"], row["nodes_of_tasks"]) < least:
             return False, False
         such = [(number, serving) for kind, number, serving in types if _places(row, kind, suits)]
         if sum(number for number, _ in such) < least:
@@ -131,6 +133,8 @@ def _fits_all(row: Demand, types: Sequence[TypeCount], suits: Suits) -> tuple[bo
         if (places := _places(row, kind, suits))
     ]
     most = max(row["nodes"], 0 if row["fixed"] else min(row["tasks"], row["most_nodes"]))
+    each_gpus = row["node_gpus"] or NO_LIMIT
+    most_gpu_nodes = max(most, min(math.ceil(row["gpus"] / each_gpus), row["most_nodes"]))
 
     def enough(counted: Iterable[tuple[float, int, int]]) -> bool:
         counted = list(counted)
@@ -138,7 +142,8 @@ def _fits_all(row: Demand, types: Sequence[TypeCount], suits: Suits) -> tuple[bo
             _taken(((places, count) for places, _, count in counted), most) >= row["tasks"]
             and sum(count for *_, count in counted) >= row["nodes"]
             # GPUs on the nodes with most of them, which need not be those with most room: an upper bound
-            and _taken(((gpus, count) for _, gpus, count in counted), most) >= row["gpus"]
+            and _taken(((min(gpus, each_gpus), count) for _, gpus, count in counted), most_gpu_nodes)
+            >= row["gpus"]
         )
 
     return (
@@ -160,6 +165,7 @@ def _places(row: Demand, node: NodeType, suits: Suits) -> float:
     """How many tasks of the job a node of this type takes."""
     cpus = min(node.cpus, row["max_cpus_per_node"])
     memory = min(node.memory, row["max_memory_per_node"], row["max_memory_per_cpu"] * cpus)
+    cpus = min(cpus, _cpus_of_cores(row, node))
     block = row["block"] or 1
     fit = (
         (not row["gpus"] or node.gpus > 0)
@@ -177,10 +183,11 @@ def _places(row: Demand, node: NodeType, suits: Suits) -> float:
         and node.cores * node.threads >= row["socket_tasks"]
         and memory >= _memory_of_whole(row, node)
         and memory >= _memory_of_cores(row, node)
+        and not (row["all_memory"] and row["max_memory_per_node"] < NO_LIMIT)
     )
     if not fit:
         return 0
-    holds = min(cpus // row["cpus"], row["tasks"])
+    holds = min(cpus // row["cpus"], row["tasks"], _most_tasks(row, node))
     if row["memory"] is not None:
         if not row["exact"]:
             holds = min(holds, math.floor(memory / row["task_memory"]))
@@ -189,10 +196,33 @@ def _places(row: Demand, node: NodeType, suits: Suits) -> float:
     return 0 if holds < min(block, row["tasks"]) else min(holds, row["block"] or holds)
 
 
+def _cpus_of_cores(row: Demand, node: NodeType) -> int:
+    """The CPUs of a node that tasks may use: of each core all threads, or one."""
+    known = max(node.cpus, node.threads) < NO_LIMIT
+    return node.cpus // node.threads if row["one_thread"] and known else node.cpus
+
+
+def _most_tasks(row: Demand, node: NodeType) -> float:
+    """What --ntasks-per-core, --ntasks-per-socket and --ntasks-per-gpu allow on a node."""
+    most = float(row["gpu_tasks"] or NO_LIMIT)
+    if max(node.sockets, node.cores, node.threads) == NO_LIMIT:
+        return most
+    if row["core_tasks"]:
+        most = min(most, node.sockets * node.cores * row["core_tasks"])
+    if row["socket_tasks"]:
+        exactly = node.sockets * row["socket_tasks"]
+        # 22.05 gives the tasks of a socket whole cores, and then counts CPUs.
+        cores = math.ceil(row["socket_tasks"] * row["cpus"] / node.threads)
+        lenient = row["socket_cpus"] and not row["block"]
+        most = min(most, node.sockets * cores * node.threads // row["cpus"] if lenient else exactly)
+    return most
+
+
 def _memory_of_whole(row: Demand, node: NodeType) -> int:
-    """With --exclusive, an amount per CPU counts for all CPUs of the node."""
-    cpus = node.cpus // node.threads if row["one_thread"] else node.cpus
-    return int(row["cpu_memory"] * cpus) if node.cpus < NO_LIMIT else 0
+    """Of whole nodes, an amount per CPU counts for all CPUs."""
+    if node.cpus == NO_LIMIT or not (row["whole"] or row["whole_nodes"]):
+        return 0
+    return int(row["cpu_memory"] * _cpus_of_cores(row, node))
 
 
 def _memory_of_cores(row: Demand, node: NodeType) -> int:
@@ -291,7 +321,13 @@ def _request_text(row: Demand) -> str:
         words.append(f"with {plural(row['core_tasks'], 'task')} per core")
     if row["socket_tasks"]:
         words.append(f"with {plural(row['socket_tasks'], 'task')} per socket")
-    if row["cpu_memory"]:
+    if row["one_thread"]:
+        words.append("with one thread per core")
+    if row["all_memory"]:
+        words.append("with all memory of each node")
+    if row["gpu_tasks"]:
+        words.append(f"with {plural(row['gpu_tasks'], 'task')} for the GPUs of a node")
+    if row["cpu_memory"] and (row["whole"] or row["whole_nodes"]):
         words.append(f"with {size(row['cpu_memory'])} for every CPU of a whole node")
     elif row["memory"] is not None:
         amount, per = (row["memory"], "node") if row["exact"] else (row["task_memory"], "task")

@@ -2,10 +2,21 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tocsin.scripts.submission import Submission
 
-__all__ = ["COUNTS", "NEWER", "OLDER", "newer_values", "older_values", "too_large"]
+__all__ = [
+    "COUNTS",
+    "NEWER",
+    "NEWER_OPTIONS",
+    "OLDER",
+    "as_read",
+    "newer_options",
+    "newer_values",
+    "older_values",
+    "too_large",
+]
 
 _NESTED = r".*\([^)]*\(.*"
 NEWER = {
@@ -24,7 +35,8 @@ NEWER = {
 OLDER = {
     "--constraint": _NESTED,
     "--cpu-freq": "[^:]*-[^:]*",
-    "--dependency": r"(?:.*[,?])?\d[^:]*|.*_(?![\d*]).*",
+    "--dependency": r".*_(?![\d*]).*",
+    "--get-user-env": ".+",
     "--mem-bind": "(?:.*,)?(?:no)?sort(?:,.*)?",
     "--power": ".*",
     "--tres-per-task": "(?:.*,)?(?!cpu[:=]|mem[:=]|node[:=]|billing[:=])[^,:=/]+[:=].*",
@@ -32,16 +44,41 @@ OLDER = {
 }
 """By option, a pattern of the values that 26.05 refuses."""
 
+NEWER_OPTIONS = (
+    *("--consolidate-segments", "--container-id", "--external", "--oom-kill-step", "--segment"),
+    *("--stepmgr", "--tres-bind"),
+)
+"""Options that 22.05 does not know."""
+_NOT_READ = ("--get-user-env", "--power")
+"""26.05 ignores or accepts their variables."""
+
 COUNTS = (
     *("--ntasks", "--cpus-per-task", "--mincpus", "--sockets-per-node", "--cores-per-socket"),
     *("--threads-per-core", "--ntasks-per-node", "--ntasks-per-core", "--ntasks-per-socket"),
     *("--ntasks-per-gpu", "--core-spec", "--thread-spec", "--switches", "--wait-all-nodes"),
 )
 _LARGEST = 2**31 - 1
+_OVERRIDES = (22, 6)
 _READ_BY_SLURMCTLD = (
     *("--constraint", "--dependency", "--gres", "--licenses", "--prefer", "--tres-per-task", "--wckey"),
 )
 """Only the last value is sent there; sbatch itself reads every one, even if a later one overrides it."""
+
+
+def as_read(submission: Submission, release: tuple[int, int] | None) -> Submission:
+    """Newer releases let a written --cpus-per-task override SBATCH_CPUS_PER_GPU; 22.05 refuses both together."""
+    written = submission.last("--cpus-per-task")
+    given = submission.last("--cpus-per-gpu")
+    if not written or not given or not given.source or (release and release < _OVERRIDES):
+        return submission
+    overridden = given._replace(option="", value=None, field=None)
+    directives = tuple(overridden if d is given else d for d in submission.script.directives)
+    return replace(submission, script=replace(submission.script, directives=directives))
+
+
+def newer_options(submission: Submission) -> str | None:
+    given = next((o for o in NEWER_OPTIONS if (d := submission.last(o)) and not d.source), None)
+    return f"has {given}, which this release of Slurm does not know" if given else None
 
 
 def newer_values(submission: Submission) -> str | None:
@@ -63,7 +100,11 @@ def too_large(submission: Submission) -> str | None:
 
 def _unknown(submission: Submission, patterns: Mapping[str, str]) -> str | None:
     for option, pattern in patterns.items():
-        given = submission.values(option)
+        given = [
+            d.value or ""
+            for d in submission.script.directives
+            if d.option == option and not (d.source and option in _NOT_READ)
+        ]
         for value in given[-1:] if option in _READ_BY_SLURMCTLD else given:
             if re.fullmatch(pattern, value, re.IGNORECASE | re.DOTALL | re.ASCII):
                 return f"has {option}={value[:60]}, which this release of Slurm does not accept"

@@ -20,12 +20,23 @@ from tocsin.limits.gpu_checks import (
     cpus_of_no_gpu,
     gpus_disagree,
     gpus_of_a_range,
+    gpus_of_no_sockets,
     gpus_of_no_tasks,
     gpus_of_unclear_tasks,
     per_no_gpu,
+    types_and_none,
     types_of_no_tasks,
 )
-from tocsin.limits.release_checks import COUNTS, NEWER, OLDER, newer_values, older_values, too_large
+from tocsin.limits.release_checks import (
+    COUNTS,
+    NEWER,
+    NEWER_OPTIONS,
+    OLDER,
+    newer_options,
+    newer_values,
+    older_values,
+    too_large,
+)
 from tocsin.scripts.request import Problem, ProblemKind
 from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.submission import Submission
@@ -61,6 +72,9 @@ def contradictions(
         last = [d for d in map(submission.last, options) if d]
         # Of memory and of reserved cores, written options simply override the environment.
         written = [d.option for d in last if not d.source or kind not in ("memory_twice", "cores_twice")]
+        if kind == "quiet_and_verbose":  # sbatch compares them before it reads the script
+            written = [d.option for d in last if not d.line and not d.source]
+            last = []
         given = written or [d.option for d in last]
         if len(given) > 1:
             both = f"has both {' and '.join(given)}, which exclude each other; keep one"
@@ -139,10 +153,52 @@ def _idle_nodes(submission: Submission) -> str | None:
 
 
 def _no_nodes(submission: Submission) -> str | None:
+    given = submission.last("--ntasks") or submission.last("--nodelist")
+    return None if given else _zero_nodes(submission)
+
+
+def _no_nodes_for_tasks(submission: Submission) -> str | None:
+    given = submission.last("--ntasks") and not submission.last("--nodelist")
+    return _zero_nodes(submission) if given else None
+
+
+def _no_nodes_of_list(submission: Submission) -> str | None:
+    given = submission.last("--nodelist") and not submission.last("--ntasks")
+    return _zero_nodes(submission) if given else None
+
+
+def _zero_nodes(submission: Submission) -> str | None:
     """Only the last value counts: `-N 0 -N 4` is taken."""
     if not re.fullmatch(r"\s*\+?0+\s*(?:-\s*\+?0+\s*)?", submission.value("--nodes")):
         return None
     return "requests 0 nodes; request 1 or more"
+
+
+def _few_tasks_for_planes(submission: Submission) -> str | None:
+    return _planes(submission, _number(submission, "req_tasks"))
+
+
+def _few_nodes_for_planes(submission: Submission) -> str | None:
+    """Newer releases do not count --ntasks-per-node here."""
+    given = submission.last("--ntasks")
+    return _planes(submission, _number(submission, "req_tasks") if given else 0)
+
+
+def _planes(submission: Submission, tasks: int) -> str | None:
+    """Each node but the last gets as many tasks as the plane has."""
+    plane = re.fullmatch(r"plane[^=]*=\s*\+?(\d{1,9})", submission.value("--distribution"), re.IGNORECASE)
+    nodes = _number(submission, "req_nodes") if submission.last("--nodes") else 0
+    tasks = tasks or nodes
+    if not plane or (nodes - 1) * int(plane[1]) < tasks:
+        return None
+    return f"distributes {plural(tasks, 'task')} in planes of {plane[1]}, which leaves some of {nodes} nodes empty; request fewer nodes"
+
+
+def _cpus_of_task_twice(submission: Submission) -> str | None:
+    cpus = re.search(r"(?:^|,)cpu[:=]", submission.value("--tres-per-task"))
+    if not cpus or not submission.last("--cpus-per-task"):
+        return None
+    return "has both --cpus-per-task and --tres-per-task=cpu, which exclude each other; keep one"
 
 
 def _nodes_backwards(submission: Submission) -> str | None:
@@ -262,6 +318,14 @@ _CHECKS = (
     _Check("more_nodes_than_tasks", _idle_nodes, ("--nodes", "--ntasks"), Level.WARNING),
     _Check("nodes_backwards", _nodes_backwards, ("--nodes",)),
     _Check("no_nodes", _no_nodes, ("--nodes",)),
+    _Check("no_nodes", _no_nodes_for_tasks, ("--nodes",), since=(0, 0), until=(22, 6)),
+    _Check("no_nodes", _no_nodes_of_list, ("--nodes",), since=(26, 5)),
+    _Check("nodes_left_empty", _few_tasks_for_planes, ("--distribution", "--nodes")),
+    _Check("nodes_left_empty", _few_nodes_for_planes, ("--distribution", "--nodes"), since=(26, 5)),
+    _Check("cpus_twice", _cpus_of_task_twice, ("--cpus-per-task", "--tres-per-task"), since=(26, 5)),
+    _Check("gpus_of_no_sockets", gpus_of_no_sockets, ("--gpus-per-socket",)),
+    _Check("types_and_none", types_and_none, _GPU_COUNTS),
+    _Check("not_in_this_release", newer_options, NEWER_OPTIONS, since=(0, 0), until=(22, 6)),
     _Check("time_min_above_limit", _time_min_above, ("--time-min", "--time")),
     _Check("begin_after_deadline", begin_after_deadline, ("--begin", "--deadline")),
     # Newer releases give a job as many of the listed nodes as it requests.

@@ -117,7 +117,7 @@ def _described(script: Script, submit_line: str | None) -> Submission:
     memory = [d for d in script.directives if d.field == "req_memory"]
     return Submission(
         script=script,
-        fixed=bool(nodes) and (nodes[-1].value or "").isdigit(),
+        fixed=bool(nodes) and (nodes[-1].value or "").isdigit() and bool((nodes[-1].value or "").strip("0")),
         memory_per=memory[-1].per if memory else None,
         submit_line=submit_line,
     )
