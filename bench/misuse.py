@@ -37,30 +37,33 @@ def run(folder: Path | None = None) -> dict[str, Any]:
     }
     count = sum(each["scripts"] for each in innocent.values())
     false = sum(each["false_misuse"] for each in innocent.values())
+    disguises = _disguised(screener, {name: script(text) for name, text in DISGUISES.items()})
+    fresh = {
+        half: _disguised(screener, dict(texts))
+        for half, texts in _halves(
+            [(name, fresh_disguises.script(name)) for name in fresh_disguises.DISGUISES]
+        ).items()
+    }
+    informed = {
+        name: _disguised(screener, {each: informed_disguises.script(body) for each, body in bodies.items()})
+        for name, bodies in (informed_disguises.SETS | informed_disguises.NOT_ALL_FOUND).items()
+    }
+    every = [disguises, *fresh.values(), *informed.values()]
     return {
         "innocent": {**innocent, "scripts": count, "false_misuse": false, "false_misuse_rate": false / count},
-        "disguises": _disguised(screener, {name: script(text) for name, text in DISGUISES.items()}),
+        "disguises": disguises,
         "fresh_innocent": {
             half: _figures(screener, texts)
             for half, texts in _halves(
                 [*map(fresh_innocent.innocent_script, fresh_innocent.INNOCENT)]
             ).items()
         },
-        "fresh_disguises": {
-            half: _disguised(screener, dict(texts))
-            for half, texts in _halves(
-                [(name, fresh_disguises.script(name)) for name in fresh_disguises.DISGUISES]
-            ).items()
-        },
+        "fresh_disguises": fresh,
         "informed_innocent": _figures(
             screener, [*map(informed_disguises.script, informed_disguises.INNOCENT.values())]
         ),
-        "informed_disguises": {
-            name: _disguised(
-                screener, {each: informed_disguises.script(body) for each, body in bodies.items()}
-            )
-            for name, bodies in (informed_disguises.SETS | informed_disguises.NOT_ALL_FOUND).items()
-        },
+        "informed_disguises": informed,
+        "all_disguises": {"scripts": sum(each["scripts"] for each in every), "silent": _silent(*every)},
     }
 
 
@@ -69,12 +72,18 @@ def _halves(each: list[Any]) -> dict[str, list[Any]]:
 
 
 def _figures(screener: Screener, texts: list[str]) -> dict[str, int]:
-    seen = left_open = 0
+    seen = left_open = unknown = 0
     for each in screener.screen(texts):
         misuse = max(each.operations[name] for name in MISUSE) >= SEEN_FROM
         seen += misuse
         left_open += bool(each.open) and not misuse
-    return {"scripts": len(texts), "false_misuse": seen, "only_open_sign": left_open}
+        unknown += bool(each.own_programs) and not (each.open or misuse)
+    return {
+        "scripts": len(texts),
+        "false_misuse": seen,
+        "only_open_sign": left_open,
+        "only_unknown_program": unknown,
+    }
 
 
 def _disguised(screener: Screener, scripts: dict[str, str]) -> dict[str, Any]:
@@ -85,6 +94,12 @@ def _disguised(screener: Screener, scripts: dict[str, str]) -> dict[str, Any]:
         "scripts": len(found),
         "cryptomining": len(seen),
         "only_open_sign": len(found) - len(seen) - len(fine),
+        "only_unknown_program": sum(bool(found[name].own_programs) for name in fine),
         "fine": len(fine),
         "names_of_fine": fine,
     }
+
+
+def _silent(*parts: dict[str, Any]) -> int:
+    """Disguises whose verdict names neither a sign nor an unknown program."""
+    return sum(each["fine"] - each["only_unknown_program"] for each in parts)

@@ -320,29 +320,27 @@ def _innocent(result: Results) -> Iterator[str]:
     yield ""
     yield (
         "Innocent scripts with the shipped weights, half of them generated around those of jobspec: they speak of misuse, "
-        "search for it, and use proxies, tokens and hashes. An open sign is shown to people and accuses nobody."
+        "search for it, and use proxies, tokens and hashes. An open sign is shown to people and accuses nobody. Without a "
+        "sign, the verdict names the programs that tocsin does not know, because the script does not show what they do."
     )
     yield ""
-    yield "| scripts | number | called misuse | only an open sign | neither |"
-    yield "|---|---|---|---|---|"
+    yield "| scripts | number | called misuse | only an open sign | only an unknown program named | none |"
+    yield "|---|---|---|---|---|---|"
     for name in ("jobspec", "generated"):
         each = result["innocent"][name]
-        seen, left_open = each["false_misuse"], each["only_open_sign"]
-        yield f"| innocent, {name} | {each['scripts']:,} | {seen} | {left_open} | {each['scripts'] - seen - left_open:,} |"
+        yield _innocent_row(f"innocent, {name}", each)
     each = result["disguises"]
-    yield f"| disguised miners | {each['scripts']} | {each['cryptomining']} | {each['only_open_sign']} | {each['fine']} |"
+    yield _disguised_row("disguised miners", each)
     for half, words in (
         ("seen", "seen when the rules were mended"),
         ("held_out", "held out at first, learned from since"),
     ):
         each = result["fresh_innocent"][half]
-        seen, left_open = each["false_misuse"], each["only_open_sign"]
-        yield f"| innocent, written blind, {words} | {each['scripts']} | {seen} | {left_open} | {each['scripts'] - seen - left_open} |"
+        yield _innocent_row(f"innocent, written blind, {words}", each)
         each = result["fresh_disguises"][half]
-        yield f"| disguised miners, written blind, {words} | {each['scripts']} | {each['cryptomining']} | {each['only_open_sign']} | {each['fine']} |"
+        yield _disguised_row(f"disguised miners, written blind, {words}", each)
     each = result["informed_innocent"]
-    seen, left_open = each["false_misuse"], each["only_open_sign"]
-    yield f"| innocent, written with the rules at hand | {each['scripts']} | {seen} | {left_open} | {each['scripts'] - seen - left_open} |"
+    yield _innocent_row("innocent, written with the rules at hand", each)
     for part, words in (
         ("first", "37 of 81 passed at first"),
         ("second", "10 of 61 passed at first"),
@@ -361,8 +359,22 @@ def _innocent(result: Results) -> Iterator[str]:
     ):
         if (each := result["informed_disguises"].get(part)) is None:  # written since the last run
             continue
-        yield f"| disguised miners, written with the rules at hand, {words} | {each['scripts']} | {each['cryptomining']} | {each['only_open_sign']} | {each['fine']} |"
+        yield _disguised_row(f"disguised miners, written with the rules at hand, {words}", each)
     yield ""
+
+
+def _innocent_row(label: str, each: Results) -> str:
+    seen, left_open, unknown = (
+        each[key] for key in ("false_misuse", "only_open_sign", "only_unknown_program")
+    )
+    rest = each["scripts"] - seen - left_open - unknown
+    return f"| {label} | {each['scripts']:,} | {seen} | {left_open} | {unknown:,} | {rest:,} |"
+
+
+def _disguised_row(label: str, each: Results) -> str:
+    unknown = each["only_unknown_program"]
+    cells = (each["scripts"], each["cryptomining"], each["only_open_sign"], unknown, each["fine"] - unknown)
+    return f"| {label} | {' | '.join(map(str, cells))} |"
 
 
 def _misuse(result: Results) -> Iterator[str]:

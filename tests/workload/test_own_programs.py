@@ -20,6 +20,10 @@ def screener() -> Screener:
         ("time nice -n 5 /opt/group/bin/relax", ["/opt/group/bin/relax"]),
         ("B=$HOME/bin\n$B/relax", ["$HOME/bin/relax"]),
         ("./relax a\n./relax b\n../tools/shrink c", ["./relax", "../tools/shrink"]),
+        ("export PATH=$PATH:/opt/group/bin\nrelax --last", ["relax"]),
+        ("if prepare; then THREADS=4 relax | tee log; fi", ["prepare", "relax"]),
+        ("cp relax relax@node\n./relax@node", ["./relax@node"]),
+        ("envloader exec . ./relax", ["envloader"]),
     ],
 )
 def test_unknown_programs_are_named_once_as_they_are_written(
@@ -39,6 +43,11 @@ def test_unknown_programs_are_named_once_as_they_are_written(
         "/usr/bin/time -v make all",
         "cp in/water.dat out/",
         "solve() { echo no program; }\nsolve",
+        "function solve {\n echo no program\n}\nsolve",
+        "cat > input <<END\nrelax all\nEND",
+        "echo 'relax all'  # relax",
+        "gcc -O3 relax.c",
+        "castep.mpi water",
         "$SOLVER input",  # set elsewhere
         "srun $OPTIONS",
         "cat logs/run.log",
@@ -46,4 +55,9 @@ def test_unknown_programs_are_named_once_as_they_are_written(
 )
 def test_known_programs_files_and_functions_are_not(screener: Screener, command: str) -> None:
     [found] = screener.screen([f"#!/bin/bash\n{command}\n"])
+    assert found.own_programs == []
+
+
+def test_lines_of_other_languages_are_no_programs(screener: Screener) -> None:
+    [found] = screener.screen(["#!/usr/bin/env Rscript\nlibrary(relax)\nrelax (1)\n"])
     assert found.own_programs == []

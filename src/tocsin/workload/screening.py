@@ -14,7 +14,7 @@ from tocsin.workload.applications import applications, language, main_applicatio
 from tocsin.workload.commands import command_lines
 from tocsin.workload.conviction import SIGN_PROBABILITY, convict
 from tocsin.workload.normal import Commands, commands, stretches
-from tocsin.workload.own_programs import own_programs
+from tocsin.workload.own_programs import bare_commands, own_programs
 from tocsin.workload.panel import Panel, evidence_lines, load_panel
 from tocsin.workload.rules import Rule
 from tocsin.workload.signs.effort import Effort
@@ -155,7 +155,7 @@ class Screener:
             ],
             open=[f"line {sign.line}: {sign.why}" for sign in left_open[:_MOST_OPEN]],
             runs_unread=bool(unread),
-            own_programs=own_programs(run, named),
+            own_programs=own_programs(run, named, found.bare),
             signs=list(dict.fromkeys(by_sign)),
         )
 
@@ -225,10 +225,12 @@ class _Look(NamedTuple):
     signs: list[Sign]
     lines: list[str]
     """Its commands as a shell would see them, without repeats."""
+    bare: list[str]
+    """Its commands that begin with a bare name that is not known."""
 
 
 def _signs(text: str) -> _Look:
-    found = _Look([], [], [])
+    found = _Look([], [], [], [])
     parts = stretches(text)
     if len(parts) > 1:
         unread = f"not read whole: the script has {len(text):,} characters"
@@ -236,6 +238,7 @@ def _signs(text: str) -> _Look:
     effort = Effort()
     for offset, part in parts:
         found.lines.extend(dict.fromkeys(line for _, line in command_lines(part)))
+        found.bare.extend(bare_commands(part))
         packed, signs = look(part, effort)
         found.hidden.extend((piece.line + offset, piece.text) for piece in packed)
         found.signs.extend(sign._replace(line=sign.line + offset) for sign in signs)
