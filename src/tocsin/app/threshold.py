@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tocsin.app.app import App
-from tocsin.app.models import chosen_cluster
+from tocsin.app.champions import chosen_cluster
 from tocsin.core.errors import InputError, ModelError
 from tocsin.core.stages import Stage
 

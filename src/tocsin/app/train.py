@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.app.allow import allow_list_reader
 from tocsin.app.app import App
+from tocsin.app.champions import chosen_cluster
 from tocsin.app.first_metrics import measure_stored
 from tocsin.app.judge import open_screener
 from tocsin.app.logs import LogRequest, one_cluster, read_jobs
-from tocsin.app.models import chosen_cluster
 from tocsin.app.text import count
 from tocsin.app.threshold import parse_rule
 from tocsin.core.errors import InputError

@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
+from tocsin.app import champions
 from tocsin.app import models as app_models
 from tocsin.app.app import App
+from tocsin.app.champions import ModelRequest
 from tocsin.app.learning import measured_here
-from tocsin.app.models import ModelRequest
 from tocsin.app.text import count
 from tocsin.cli import options
 from tocsin.cli.output import Column, Listing, print_json, print_line, print_message, text_of
@@ -92,7 +93,7 @@ def promote(app: App, model: ModelRequest, why: str, as_json: bool) -> None:
 
     A champion of one cluster (-M) is used there instead of the champion for all clusters.
     """
-    _report(app_models.promote(app, model, why), as_json)
+    _report(champions.promote(app, model, why), as_json)
 
 
 @models.command()
@@ -110,7 +111,7 @@ def challenge(app: App, model: ModelRequest, end: bool, as_json: bool) -> None:
     Nothing acts on its scores. `tocsin models` compares both as outcomes arrive, and the next nightly run promotes it if it is
     no worse on live jobs.
     """
-    change = app_models.challenge(app, model, end=end)
+    change = champions.challenge(app, model, end=end)
     if as_json:
         print_json(change)
         return
@@ -141,7 +142,7 @@ def rollback(
     Afterwards, no model goes into use by itself: daily retraining stops until a version is promoted by hand.
     """
     model = ModelRequest(detector=detector, stage=stage, cluster=cluster)
-    _report(app_models.rollback(app, model, why, to_none=to_none), as_json)
+    _report(champions.rollback(app, model, why, to_none=to_none), as_json)
 
 
 @models.command()

@@ -5,7 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from tocsin.app.models import ModelRequest, challenge, list_models, promote, rollback, show_model
+from tocsin.app.champions import ModelRequest, challenge, promote, rollback
+from tocsin.app.models import list_models, show_model
 from tocsin.app.threshold import set_threshold, thresholds
 from tocsin.core.errors import NotFound
 from tocsin.core.stages import Stage
