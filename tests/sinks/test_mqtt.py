@@ -152,9 +152,10 @@ def test_a_wrong_password_is_refused_and_never_shown(tmp_path: Path) -> None:
 
 
 def test_a_cluster_cannot_write_outside_of_its_topic(broker: Mosquitto) -> None:
-    document = {**verdict(1).to_json(), "job": "a/+/#:1@7"}
     sink = sink_of(broker)
-    send(sink, [Message(1, "verdict", "x", document)])
+    for number, cluster in enumerate(("a+#", "a/b"), 1):
+        document = {**verdict(number).to_json(), "job": f"{cluster}:{number}@7"}
+        send(sink, [Message(number, "verdict", "x", document)])
     with Subscriber(broker) as reader:
-        assert [one.topic for one in reader.wait(1)] == ["tocsin/a%2F%2B%2F%23/1"]
+        assert sorted(one.topic for one in reader.wait(2)) == ["tocsin/a%2B%23/1", "tocsin/verdict"]
     sink.close()
