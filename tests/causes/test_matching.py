@@ -360,6 +360,14 @@ def test_settings_scripts_and_help_pages_name_no_cause(text: str) -> None:
     assert cause(text) is None
 
 
+def test_the_signal_of_a_rank_comes_before_what_the_launcher_says_of_itself() -> None:
+    launcher = "[proxy:0:5@n4] HYDT_dmxu_poll_wait_for_event (tools/demux/demux_poll.c:76): callback returned error status\n"
+    assert (
+        cause(f"BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\nEXIT CODE: 9\n{launcher}") == "killed"
+    )
+    assert cause(launcher) == "mpi"
+
+
 def test_a_rank_that_left_without_finalize_is_not_the_reason_of_its_signal() -> None:
     left = "MPT ERROR: MPI_COMM_WORLD rank 6 has terminated without calling MPI_Finalize()\n"
     assert cause(f"{left}MPT: Received signal 11\n") == "segfault"
@@ -372,6 +380,13 @@ def test_a_rank_that_left_without_finalize_is_not_the_reason_of_its_signal() -> 
         ("ERROR: You have to specify which program to use\n", "bad_input"),
         ("Kokkos ERROR: SYCL memory space failed to allocate\n", "cuda_memory"),
         ("qsub: PBS: Job rejected by all possible destinations (check syntax,\n", "bad_input"),
+        ("Device ID 0 did not correspond to any of the 0 detected device(s)\n", "gpu"),
+        ("GurobiError: Overage for too long, 4 active sessions and over the baseline\n", "licence"),
+        ("OSError: this file does not appear to be a valid FITS file\n", "bad_input"),
+        ('--> Submission error: all jobs must have a queue name specified with "-p"\n', "bad_input"),
+        ("cvxpy.error.SolverError: The solver MOSEK is not installed.\n", "missing_package"),
+        ("sphinx.errors.ConfigError: config directory doesn't contain a conf.py file (/a)\n", "missing_file"),
+        ("LookupError:\n  Resource 'punkt_tab' not found.\n", "missing_file"),
     ],
 )
 def test_further_statements_are_known(text: str, kind: str) -> None:
