@@ -360,6 +360,56 @@ def test_settings_scripts_and_help_pages_name_no_cause(text: str) -> None:
     assert cause(text) is None
 
 
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        "test result: ok. 2 passed; 0 failed; 0 ignored; finished in 0.00s\n",
+        "Ran 3 tests in 0.001s\n\nOK\n",
+        "==== 3 passed, 1 xfailed in 0.02s ====\n",
+        "All tests successful.\nResult: PASS\n",
+        "100% tests passed, 0 tests failed out of 3\n\nTotal Test time (real) =   0.02 sec\n",
+    ],
+)
+def test_what_a_test_suite_prints_before_all_its_tests_passed_is_no_cause(verdict: str) -> None:
+    text = "ERROR:root:disk quota exceeded\nthread 'main' panicked at src/lib.rs:1:72:\n"
+    assert cause(text) == "disk"
+    assert cause(text + verdict) is None
+    assert cause(text + verdict + "Segmentation fault (core dumped)\n") == "segfault"
+    assert cause(text + "2 passed, 10 failed\n") == "disk"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Warning message:\ntar_source(): these files do not exist: R\n",
+        "Warning messages:\n1: In f(x) : values dropped\n2: In start(x) :\n  can't open transition history file.\n",
+    ],
+)
+def test_warnings_that_r_lists_are_no_cause_unless_it_reports_an_error(text: str) -> None:
+    assert cause(text) is None
+    assert cause("Error in start(x) : no such file or directory\n" + text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Type must be 'ML' when it is continuous. Setting type to 'ML'.\n",
+        "190123-02:20:16,270 nipype.workflow DEBUG:\n\t Cannot allocate job\n",
+        "running 'sh' '-c' 'cmp a b || { echo \"error: result differs\"; exit 1; }'\n",
+        "x.rst:9: CRITICAL: InputError: [Errno 2] No such file or directory: 'x'\nbuild succeeded, 4 warnings.\nSee o.\n",
+        'Type must be \'ML\'.\n[1] "loci kept"\n[1] "simulated"\n[1] 0.25 0.50\n',
+    ],
+)
+def test_a_line_that_says_what_was_done_or_that_nothing_failed_is_no_cause(text: str) -> None:
+    assert cause(text) is None
+
+
+def test_an_output_that_ends_with_a_count_of_zero_did_not_succeed() -> None:
+    failed = "gpg: can't open 'keys/lab.asc': No such file or directory\n"
+    assert cause(failed + "gpg: Total number processed: 0\n") == "missing_file"
+    assert cause(failed + "gpg: Total number processed: 7\n") is None
+
+
 def test_the_signal_of_a_rank_comes_before_what_the_launcher_says_of_itself() -> None:
     launcher = "[proxy:0:5@n4] HYDT_dmxu_poll_wait_for_event (tools/demux/demux_poll.c:76): callback returned error status\n"
     assert (

@@ -6,13 +6,16 @@ __all__ = [
     "COLOUR",
     "FRAME",
     "GUESS",
+    "adjusted",
     "bare",
     "closes",
     "gives_value",
     "is_call",
     "is_mild",
     "levelled",
+    "passed_until",
     "quotes",
+    "r_warnings",
     "raised",
     "recovers",
     "speaks_of_error",
@@ -21,8 +24,8 @@ __all__ = [
 ]
 
 COLOUR = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
-FRAME = re.compile(r"\s|[-=]{3}|=  |at |frame #|#\d|\[\d+\]|\[\S{1,80}:\d{1,9}\] \[", re.ASCII)
-"""How lines of stacks and banners begin."""
+FRAME = re.compile(r"\s|[-=]{3}|=  |at |frame #|#\d|\[\d+\](?! [\"-.\d])|\[\S{1,80}:\d{1,9}\] \[", re.ASCII)
+"""How lines of stacks and banners begin; `[1] "text"` and `[1] 0.5` are values that R prints."""
 GUESS = re.compile(
     r"\b(?:could|can|may|might|often|usually|probably|perhaps)(?: also)?(?: be)? (?:caused by|due to|because)"
     r"|\b(?:can|may|might|could|often|usually|probably) (?:also )?(?:indicate|mean|suggest)s?\b"
@@ -73,10 +76,24 @@ _QUOTED = re.compile(
     r"|-{1,2}[a-z][\w-]{0,40}(?:, --[\w-]{1,40})?(?:[ =]\S{1,40})? {2,}\S"
 )
 """A setting, a command that a shell echoes before it runs it, a statement of a program, the description of an option."""
+_ECHO = re.compile(r"\becho (?:-[en]{1,2} )?['\"]")
+"""What a shell would write, in a line that shows the command."""
 _RECOVERY = re.compile(
     r"\b(?:fall(?:ing|s)? back|continuing|using (?:the |a )?(?:default|built-?in|cached|fallback)\b"
     r"|defaults? (?:is |are |was |were )?(?:used|taken)|(?:used|taken) instead)"
 )
+_ADJUSTED = re.compile(r"[.;,] {1,2}(?:re)?setting [^.;:]{1,40} to \S")
+"""How a line ends that says what was done about its first part."""
+_PASSED = re.compile(
+    r"^(?:test result: ok\b|result: pass$|all (?:\d{1,7} )?tests? (?:passed|succeeded|successful|ok)\b"
+    r"|ran \d{1,7} tests? in [\d.]{1,12}s\n\s{0,9}ok\b"
+    r"|=+ \d{1,7} passed(?:, \d{1,7} (?:deselected|skipped|warnings?|xfailed|xpassed)){0,5} in [\d.]{1,12}s\b"
+    r"|[^\n]{0,80}\bpassed\b[^\n]{0,40}\b0 (?:tests? )?fail)",
+    re.MULTILINE,
+)
+"""How test suites report that all tests passed: what they print above are failures on purpose."""
+_R_WARNINGS = re.compile(r"^warning messages?: {0,3}\n[^\n]*(?:\n(?:\d{1,3}: |[ \t])[^\n]*)*", re.MULTILINE)
+_R_ERROR = re.compile(r"^(?:error|erreur|fehler)\b|^execution halted", re.MULTILINE)
 _DENIED = re.compile(r"\b(?:abort\w*|abnormally|cannot|error|exit\w*|fail\w*|no|not|unable)\b|n't\b")
 _FEWEST_WORDS = 2
 _ERROR = re.compile(r"error|exception|\bfail")
@@ -136,12 +153,14 @@ def closes(line: str) -> bool:
 
     >>> [closes(line) for line in ("stage-in finished", "tile 17 was not saved", "done")]
     [True, False, False]
-    >>> [closes(line) for line in ("mean 0.41", "kept 998 of 1000 records", "return code: 1", "failed: 3")]
-    [True, True, False, False]
+    >>> [closes(line) for line in ("mean 0.41", "kept 998 of 1000 records", "return code: 1", "failed: 3", "processed: 0")]
+    [True, True, False, False, False]
     """
     if len(line.split()) < _FEWEST_WORDS or _DENIED.search(line):
         return False
-    return bool(_CLOSING.search(line)) or (bool(_RESULT.match(line)) and not _NO_RESULT.search(line))
+    if _CLOSING.search(line):
+        return True
+    return bool(_RESULT.match(line)) and not line.endswith((" 0", ":0", "=0")) and not _NO_RESULT.search(line)
 
 
 def quotes(line: str) -> bool:
@@ -152,7 +171,36 @@ def quotes(line: str) -> bool:
     >>> [quotes(line) for line in ("status = failed", "exception: killed", "- killed")]
     [False, False, False]
     """
-    return bool(_QUOTED.match(line))
+    return bool(_QUOTED.match(line) or _ECHO.search(line))
+
+
+def adjusted(line: str) -> bool:
+    """Whether a bare line says itself what was done about the problem that it reports.
+
+    >>> [adjusted(line) for line in ("type must be 'ml'. setting type to 'ml'.", "setting up: type must be 'ml'")]
+    [True, False]
+    """
+    return bool(_ADJUSTED.search(line))
+
+
+def passed_until(text: str, start: int) -> int:
+    """The position of the last line, from a position on, by which a test suite reports that all passed; -1 if there is none.
+
+    >>> [passed_until(text, 0) for text in ("ok\\ntest result: ok. 2 passed; 0 failed", "2 passed, 10 failed")]
+    [3, -1]
+    """
+    return max((found.start() for found in _PASSED.finditer(text, start)), default=-1)
+
+
+def r_warnings(text: str, start: int) -> list[tuple[int, int]]:
+    """Where R lists warnings from a position of a lower-case text on, if it reports no error there: it went on with them.
+
+    >>> [r_warnings(text, 0) for text in ("warning message:\\nno such file", "error in f\\nwarning message:\\nno such file")]
+    [[(0, 29)], []]
+    """
+    return (
+        [] if _R_ERROR.search(text, start) else [found.span() for found in _R_WARNINGS.finditer(text, start)]
+    )
 
 
 def recovers(line: str) -> bool:
