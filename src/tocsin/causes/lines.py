@@ -12,6 +12,7 @@ __all__ = [
     "gives_value",
     "is_call",
     "is_mild",
+    "is_option",
     "levelled",
     "passed_until",
     "quotes",
@@ -30,6 +31,7 @@ GUESS = re.compile(
     r"\b(?:could|can|may|might|often|usually|probably|perhaps)(?: also)?(?: be)? (?:caused by|due to|because)"
     r"|\b(?:can|may|might|could|often|usually|probably) (?:also )?(?:indicate|mean|suggest)s?\b"
     r"|\b(?:potential|possible|probable|common) (?:root )?(?:causes?|reasons?)\b"
+    r"|(?<![\w-])(?:and )?if (?:the |your )?\w{2,30} (?:is|are|does|do|has|have|runs?) "
 )
 """How programs begin a guess about the reason."""
 _TASK = r"\[?rank\s?\d{1,6}\]?:|\[?\d{1,6}\]?:\s|\[\d{1,6},\d{1,6}\]<\w{1,9}>:|\(\w{1,20}\ pid=\d{1,9}[^)]{0,60}\)"
@@ -44,7 +46,7 @@ _CALL = re.compile(
 _FOLDERS = re.compile(r"(?<![\w./])/(?:[\w.+@%~$=,-]{1,100}/){1,40}")
 """The folders of an absolute path."""
 _VALUE = re.compile(
-    r"\berrors?\b[^:=]{0,20}[:=]\s{0,8}[-+]?\d{1,12}\.\d{0,16}(?:e[-+]?\d{1,3})?(?:[\s,;)]|$)"
+    r"\berrors?\b(?:[^:=]{0,20}[:=]\s{0,8}|\s{1,8})[-+]?\d{1,12}\.\d{0,16}(?:e[-+]?\d{1,3})?(?:[\s,;)%]|$)"
 )
 _LEVEL_WITHIN = 80
 """Characters from the start of a line in which a log level counts; further on, it is part of the message."""
@@ -74,13 +76,15 @@ _NO_RESULT = re.compile(
 _QUOTED = re.compile(
     r"[a-z][a-z0-9]*(?:[_.-][a-z0-9]+)+ ?= ?[^=\s]|\+{1,4} |(?:echo|except|printf?|raise)\b ?[('\" a-z]|log(?:ger|ging)?\.[a-z]+\("
     r"|-{1,2}[a-z][\w-]{0,40}(?:, --[\w-]{1,40})?(?:[ =]\S{1,40})? {2,}\S"
+    r"|-{1,2}[a-z](?:[\w-]{0,40}\w)?(?:[ =]{0,1}[<\[{]|, ?-{1,2}[a-z])"
 )
 """A setting, a command that a shell echoes before it runs it, a statement of a program, the description of an option."""
+_OPTION = re.compile(r"\s{1,12}-{1,2}[a-z](?:[\w-]{0,40}\w)?(?:[ ,=<\[|]|$)")
 _ECHO = re.compile(r"\becho (?:-[en]{1,2} )?['\"]")
 """What a shell would write, in a line that shows the command."""
 _RECOVERY = re.compile(
-    r"\b(?:fall(?:ing|s)? back|continuing|using (?:the |a )?(?:default|built-?in|cached|fallback)\b"
-    r"|defaults? (?:is |are |was |were )?(?:used|taken)|(?:used|taken) instead)"
+    r"\b(?:fall(?:ing|s)? back|continuing|using (?:the |a )?(?:defaults?|built-?in|cached|fallback)\b"
+    r"|defaults? (?:is |are |was |were )?(?:used|taken)|(?:used|taken) instead|fallback (?:is |was )?used)"
 )
 _ADJUSTED = re.compile(r"[.;,] {1,2}(?:re)?setting [^.;:]{1,40} to \S")
 """How a line ends that says what was done about its first part."""
@@ -172,6 +176,15 @@ def quotes(line: str) -> bool:
     [False, False, False]
     """
     return bool(_QUOTED.match(line) or _ECHO.search(line))
+
+
+def is_option(line: str) -> bool:
+    """Whether a line, in lower case, begins with an option that a help page describes.
+
+    >>> [is_option(line) for line in ("  -k, --kill=sig  send it", "    --strict  stop", "-bash: x: not found", "-e- error")]
+    [True, True, False, False]
+    """
+    return bool(_OPTION.match(line))
 
 
 def adjusted(line: str) -> bool:

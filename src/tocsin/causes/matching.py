@@ -26,7 +26,7 @@ from tocsin.causes.lines import (
 )
 from tocsin.causes.numbers import find_numbers
 from tocsin.causes.patterns import Pattern
-from tocsin.causes.text import LONGEST_LINE, Text, parse_text
+from tocsin.causes.text import LONGEST_LINE, Text, explains_option, parse_text
 
 __all__ = ["CONSEQUENCE", "Match", "find_matches", "root_cause"]
 
@@ -170,7 +170,7 @@ def _by_patterns(body: Text, key: str, rules: list[Rule], tail: int, catalogue: 
         if at - first > LONGEST_LINE or above.endswith(_WARNED):
             continue
         line = bare(body.examined(first, end))
-        if is_call(line) or quotes(line):
+        if is_call(line) or quotes(line) or explains_option(body, first):
             continue
         guess = GUESS.search(line)
         asserted = line[: guess.start()] if guess else line
