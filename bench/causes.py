@@ -10,7 +10,8 @@ the sets before them, and after. `thirty_third` and `thirty_fourth` were collect
 27 of them without a cause) and then split by a hash of their sources: one half was learned from, the other was not. So were
 `thirty_fifth` and `thirty_sixth` (125 outputs, 40 of them without a cause), and `thirty_seventh` and `thirty_eighth` (152, 48
 of them without a cause). Five outputs without a cause of `thirty_fourth` were read, not measured, before the engine learned
-from `thirty_fifth`.
+from `thirty_fifth`. Who learned from `thirty_seventh` had collected and labelled `thirty_eighth`, too, but not seen what was
+missed there.
 
 Each output is judged twice: by the kind, and by the group of kinds that a person would tell apart (GROUPS).
 """
