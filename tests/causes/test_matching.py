@@ -414,6 +414,17 @@ def test_a_line_that_says_what_was_done_or_that_nothing_failed_is_no_cause(text:
     assert cause(text) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("check if file is readable: Permission denied\n", "permission"),
+        ("Connection refused by n3, setting its state to down\n", "network"),
+    ],
+)
+def test_a_condition_or_a_change_of_state_does_not_excuse_the_line(text: str, kind: str) -> None:
+    assert cause(text) == kind
+
+
 def test_an_output_that_ends_with_a_count_of_zero_did_not_succeed() -> None:
     failed = "gpg: can't open 'keys/lab.asc': No such file or directory\n"
     assert cause(failed + "gpg: Total number processed: 0\n") == "missing_file"

@@ -31,7 +31,7 @@ GUESS = re.compile(
     r"\b(?:could|can|may|might|often|usually|probably|perhaps)(?: also)?(?: be)? (?:caused by|due to|because)"
     r"|\b(?:can|may|might|could|often|usually|probably) (?:also )?(?:indicate|mean|suggest)s?\b"
     r"|\b(?:potential|possible|probable|common) (?:root )?(?:causes?|reasons?)\b"
-    r"|(?<![\w-])(?:and )?if (?:the |your )?\w{2,30} (?:is|are|does|do|has|have|runs?) "
+    r"|(?:^|[.;,(] ?|\band )if (?:the |your )?\w{2,30} (?:is|are|does|do|has|have|runs?) "
 )
 """How programs begin a guess about the reason."""
 _TASK = r"\[?rank\s?\d{1,6}\]?:|\[?\d{1,6}\]?:\s|\[\d{1,6},\d{1,6}\]<\w{1,9}>:|\(\w{1,20}\ pid=\d{1,9}[^)]{0,60}\)"
@@ -86,7 +86,9 @@ _RECOVERY = re.compile(
     r"\b(?:fall(?:ing|s)? back|continuing|using (?:the |a )?(?:defaults?|built-?in|cached|fallback)\b"
     r"|defaults? (?:is |are |was |were )?(?:used|taken)|(?:used|taken) instead|fallback (?:is |was )?used)"
 )
-_ADJUSTED = re.compile(r"[.;,] {1,2}(?:re)?setting [^.;:]{1,40} to \S")
+_ADJUSTED = re.compile(
+    r"[.;,] {1,2}(?:re)?setting (?![^.;:]{0,40}\b(?:code|state|status)\b)[^.;:]{1,40} to (?!down\b|fail|nan\b|zero\b)\S"
+)
 """How a line ends that says what was done about its first part."""
 _PASSED = re.compile(
     r"^(?:test result: ok\b|result: pass$|all (?:\d{1,7} )?tests? (?:passed|succeeded|successful|ok)\b"
@@ -190,7 +192,7 @@ def is_option(line: str) -> bool:
 def adjusted(line: str) -> bool:
     """Whether a bare line says itself what was done about the problem that it reports.
 
-    >>> [adjusted(line) for line in ("type must be 'ml'. setting type to 'ml'.", "setting up: type must be 'ml'")]
+    >>> [adjusted(line) for line in ("type must be 'ml'. setting type to 'ml'.", "n3 failed, setting its state to down")]
     [True, False]
     """
     return bool(_ADJUSTED.search(line))
