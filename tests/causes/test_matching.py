@@ -352,12 +352,91 @@ def test_a_line_is_no_cause_if_the_next_one_says_that_the_work_goes_on(text: str
         "+ grep -c 'out of memory' solver.log\n+ sbatch next.sh\n",
         "    except FileNotFoundError: raise SystemExit('error: no input')\n7 a.py\n",
         "Options:\n  --strict            stop if a file is not found\n  --retry N           after connection refused\n",
+        "     --connect-timeout <seconds>  Time allowed\n     --fail-early    Fail on first transfer error\n     -x, --connection-refused\n",
+        "  -s, --signal=SIG    send this signal instead of the\n                      default, which is SIGKILL\n",
+        "Vulnerability Spec rstack overflow: Safe RET, no microcode\nVulnerability Srbds: Not affected\n",
         "SigFpe   : Enabling floating point exception trapping (FOAM_SIGFPE).\nSelecting solidModel\n",
         "Mode: ONLY assembling (without read error correction)\nThreads: 16\n",
     ],
 )
 def test_settings_scripts_and_help_pages_name_no_cause(text: str) -> None:
     assert cause(text) is None
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        "test result: ok. 2 passed; 0 failed; 0 ignored; finished in 0.00s\n",
+        "Ran 3 tests in 0.001s\n\nOK\n",
+        "==== 3 passed, 1 xfailed in 0.02s ====\n",
+        "All tests successful.\nResult: PASS\n",
+        "100% tests passed, 0 tests failed out of 3\n\nTotal Test time (real) =   0.02 sec\n",
+    ],
+)
+def test_what_a_test_suite_prints_before_all_its_tests_passed_is_no_cause(verdict: str) -> None:
+    text = "ERROR:root:disk quota exceeded\nthread 'main' panicked at src/lib.rs:1:72:\n"
+    assert cause(text) == "disk"
+    assert cause(text + verdict) is None
+    assert cause(text + verdict + "Segmentation fault (core dumped)\n") == "segfault"
+    assert cause(text + "2 passed, 10 failed\n") == "disk"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Warning message:\ntar_source(): these files do not exist: R\n",
+        "Warning messages:\n1: In f(x) : values dropped\n2: In start(x) :\n  can't open transition history file.\n",
+    ],
+)
+def test_warnings_that_r_lists_are_no_cause_unless_it_reports_an_error(text: str) -> None:
+    assert cause(text) is None
+    assert cause("Error in start(x) : no such file or directory\n" + text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Type must be 'ML' when it is continuous. Setting type to 'ML'.\n",
+        "epoch 10 loss 0.29 error 0.5390\nepoch 11 loss 0.22 error 0.4693\n",
+        "Epoch 5/5\nBest top-1 error: 6.00% at epoch 5\n",
+        "cannot connect to n1\nfallback used\nsamples: five\n",
+        "caught: cannot connect\nsamples: five\n",
+        "DEBUG:app:connection refused, next host\nINFO:app:next host answers\n",
+        "FileNotFoundError: [Errno 2] No such file or directory: 'x'\nusing defaults\nrows: twelve\n",
+        "And if memory is not enough, you can set `force_col_wise=true`.\n",
+        "190123-02:20:16,270 nipype.workflow DEBUG:\n\t Cannot allocate job\n",
+        "running 'sh' '-c' 'cmp a b || { echo \"error: result differs\"; exit 1; }'\n",
+        "x.rst:9: CRITICAL: InputError: [Errno 2] No such file or directory: 'x'\nbuild succeeded, 4 warnings.\nSee o.\n",
+        'Type must be \'ML\'.\n[1] "loci kept"\n[1] "simulated"\n[1] 0.25 0.50\n',
+    ],
+)
+def test_a_line_that_says_what_was_done_or_that_nothing_failed_is_no_cause(text: str) -> None:
+    assert cause(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("check if file is readable: Permission denied\n", "permission"),
+        ("Connection refused by n3, setting its state to down\n", "network"),
+    ],
+)
+def test_a_condition_or_a_change_of_state_does_not_excuse_the_line(text: str, kind: str) -> None:
+    assert cause(text) == kind
+
+
+def test_an_output_that_ends_with_a_count_of_zero_did_not_succeed() -> None:
+    failed = "gpg: can't open 'keys/lab.asc': No such file or directory\n"
+    assert cause(failed + "gpg: Total number processed: 0\n") == "missing_file"
+    assert cause(failed + "gpg: Total number processed: 7\n") is None
+
+
+def test_the_signal_of_a_rank_comes_before_what_the_launcher_says_of_itself() -> None:
+    launcher = "[proxy:0:5@n4] HYDT_dmxu_poll_wait_for_event (tools/demux/demux_poll.c:76): callback returned error status\n"
+    assert (
+        cause(f"BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\nEXIT CODE: 9\n{launcher}") == "killed"
+    )
+    assert cause(launcher) == "mpi"
 
 
 def test_a_rank_that_left_without_finalize_is_not_the_reason_of_its_signal() -> None:
@@ -372,6 +451,13 @@ def test_a_rank_that_left_without_finalize_is_not_the_reason_of_its_signal() -> 
         ("ERROR: You have to specify which program to use\n", "bad_input"),
         ("Kokkos ERROR: SYCL memory space failed to allocate\n", "cuda_memory"),
         ("qsub: PBS: Job rejected by all possible destinations (check syntax,\n", "bad_input"),
+        ("Device ID 0 did not correspond to any of the 0 detected device(s)\n", "gpu"),
+        ("GurobiError: Overage for too long, 4 active sessions and over the baseline\n", "licence"),
+        ("OSError: this file does not appear to be a valid FITS file\n", "bad_input"),
+        ('--> Submission error: all jobs must have a queue name specified with "-p"\n', "bad_input"),
+        ("cvxpy.error.SolverError: The solver MOSEK is not installed.\n", "missing_package"),
+        ("sphinx.errors.ConfigError: config directory doesn't contain a conf.py file (/a)\n", "missing_file"),
+        ("LookupError:\n  Resource 'punkt_tab' not found.\n", "missing_file"),
     ],
 )
 def test_further_statements_are_known(text: str, kind: str) -> None:

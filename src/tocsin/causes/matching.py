@@ -8,13 +8,16 @@ from itertools import islice
 from tocsin.causes.catalogue import Catalogue, Rule
 from tocsin.causes.lines import (
     GUESS,
+    adjusted,
     bare,
     closes,
     gives_value,
     is_call,
     is_mild,
     levelled,
+    passed_until,
     quotes,
+    r_warnings,
     raised,
     recovers,
     speaks_of_error,
@@ -23,7 +26,7 @@ from tocsin.causes.lines import (
 )
 from tocsin.causes.numbers import find_numbers
 from tocsin.causes.patterns import Pattern
-from tocsin.causes.text import LONGEST_LINE, Text, parse_text
+from tocsin.causes.text import LONGEST_LINE, Text, explains_option, parse_text
 
 __all__ = ["CONSEQUENCE", "Match", "find_matches", "root_cause"]
 
@@ -53,8 +56,8 @@ _REPORTED = (_GENERAL, _EXCEPTION, "bad_input")
 """Kinds of an error that the program reports in its own words: another kind on the same line says more."""
 _TRACEBACK = "traceback (most recent call last)"
 _LEVELS = frozenset({"debug", "info", "warn", "warning"})
-_WARNED = "warning:"
-"""How a line ends whose warning is the line below it."""
+_WARNED = ("warning:", " debug:", " info:")
+"""How a line ends whose message, of this level, is the line below it."""
 _WITHIN = 80
 """Characters above a line in which such an end is looked for."""
 _NEIGHBOURS = 10
@@ -107,10 +110,18 @@ def find_matches(
     sure = {match.line for match in found.values() if match.rule.certain and match.rule.kind not in _REPORTED}
     handled = _handled(body, body.start_of(near), last, catalogue)
     survived = {line for line, _ in found if line < len(body.ends) and recovers(bare(body.line(line + 1)))}
+    warned = {
+        number
+        for first, end in r_warnings(body.lower, body.start_of(near))
+        for number in range(body.line_of(first), body.line_of(end) + 1)
+    }
+    verdict = passed_until(body.lower, body.start_of(near))
+    passed = body.line_of(verdict) if verdict >= 0 else -1
     return [
         match
         for match in found.values()
-        if (match.rule.certain or match.line not in handled)
+        if match.line > passed
+        and (match.rule.certain or match.line not in handled | warned)
         and match.line not in survived
         and (match.rule.rank < EXHAUSTED or match.line >= earliest)
         and (match.rule.kind != _GENERAL or match.rule.certain or match.line not in named)
@@ -159,7 +170,7 @@ def _by_patterns(body: Text, key: str, rules: list[Rule], tail: int, catalogue: 
         if at - first > LONGEST_LINE or above.endswith(_WARNED):
             continue
         line = bare(body.examined(first, end))
-        if is_call(line) or quotes(line):
+        if is_call(line) or quotes(line) or explains_option(body, first):
             continue
         guess = GUESS.search(line)
         asserted = line[: guess.start()] if guess else line
@@ -259,7 +270,9 @@ def _excused(body: Text, line: str, rule: Rule, catalogue: Catalogue) -> bool:
             body.excepted[asked_for] = any(pattern.matches(line) for pattern in rule.excepted)
         if body.excepted[asked_for]:
             return True
-    if (rule.kind == _GENERAL and gives_value(line)) or (not rule.certain and is_mild(line)):
+    if (rule.kind == _GENERAL and gives_value(line)) or (
+        not rule.certain and (is_mild(line) or adjusted(line))
+    ):
         return True
     asked = f" {rule.pattern.text} "
     return any(not pattern.matches(asked) for pattern in _excuses(body, line, catalogue))

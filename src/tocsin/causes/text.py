@@ -5,15 +5,19 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tocsin.causes.lines import COLOUR, FRAME
+from tocsin.causes.lines import COLOUR, FRAME, is_option
 from tocsin.causes.patterns import Pattern
 
-__all__ = ["LONGEST_LINE", "Text", "parse_text"]
+__all__ = ["LONGEST_LINE", "Text", "explains_option", "parse_text"]
 
 LONGEST_LINE = 2000
 """Characters of a line that are examined."""
 _MOST_OCCURRENCES = 50
 _LONGEST_EVIDENCE = 300
+_INDENTED = 8
+"""Blanks before a line that may explain the option above it."""
+_LONGEST_EXPLANATION = 12
+"""Lines of it."""
 _LINE_END = re.compile("\n")
 
 
@@ -84,3 +88,20 @@ def parse_text(text: str) -> Text:
     if len(lower) != len(plain):  # a few letters become two, but positions must agree
         plain = lower
     return Text(lower, plain, [end.start() for end in _LINE_END.finditer(lower)])
+
+
+def explains_option(text: Text, first: int) -> bool:
+    """Whether the line that starts here is indented further than an option above it, which a help page describes."""
+    if not text.lower[first : first + _INDENTED].isspace():
+        return False
+    number = text.line_of(first)
+    indent = _indent(text.line(number))
+    for above in range(number - 1, max(number - _LONGEST_EXPLANATION, -1), -1):
+        line = text.line(above)
+        if _indent(line) < indent:
+            return is_option(line)
+    return False
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
