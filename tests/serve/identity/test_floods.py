@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 from collections import Counter
+from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -123,6 +124,36 @@ def test_the_heartbeat_of_a_relay_does_not_depend_on_what_its_users_send(make_ap
     gate = gated(make_app("requests_per_minute = 6"))
     assert {ask(gate, "/nothing").status_code for _ in range(5)} == {404, 429}
     assert {ask(gate, "/healthz").status_code for _ in range(5)} == {200}
+
+
+def test_the_heartbeat_does_not_wait_for_other_requests_from_its_address(app: App) -> None:
+    """Somebody on the login node who sends the head of a login and never its body."""
+    gate = gated(app)
+    sent = asyncio.Event()
+
+    async def body() -> AsyncIterator[bytes]:
+        await sent.wait()
+        yield b"x"
+
+    async def with_peer(scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
+        scope[KEY] = LOCAL
+        await gate(scope, receive, send)
+
+    async def run() -> None:
+        transport = httpx2.ASGITransport(with_peer)  # type: ignore[arg-type]
+        async with httpx2.AsyncClient(transport=transport, base_url=URL, trust_env=False) as client:
+            logins = [
+                asyncio.create_task(client.post("/login", content=body(), headers={"Origin": URL}))
+                for _ in range(MOST_AT_ONCE + 1)
+            ]
+            await asyncio.sleep(0)
+            beat = await asyncio.wait_for(client.get("/healthz"), 10)
+            assert beat.status_code == 200
+            assert not any(login.done() for login in logins)
+            sent.set()
+            await asyncio.gather(*logins)
+
+    asyncio.run(run())
 
 
 @needs_root
