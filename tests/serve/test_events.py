@@ -168,11 +168,13 @@ def test_a_stream_ends_so_that_its_client_is_identified_again(
     monkeypatch.setattr(event_stream, "LONGEST", 0.0)
 
     async def run(app: App) -> None:
-        verdicts(app, 1)
-        client = Client()
-        stream = EventStream(Broadcast(app), Principal("olga", Role.OPERATOR, "test"), Position())
-        await asyncio.wait_for(stream({}, client.receive, client.send), 30)  # type: ignore[arg-type]  # plain dicts
-        assert await client.jobs(1) == [f"lab:1@{AT}"], "what is stored is sent first"
+        verdicts(app, 1, 2)
+        client, source, olga = Client(), Broadcast(app), Principal("olga", Role.OPERATOR, "test")
+        for number in (1, 2):  # a stream that has lasted too long sends only one of the stored events
+            stream = EventStream(source, olga, Position(number - 1, 0))
+            await asyncio.wait_for(stream({}, client.receive, client.send), 30)  # type: ignore[arg-type]  # plain dicts
+            assert await client.jobs(1) == [f"lab:{number}@{AT}"]
+            assert client.sent.empty()
 
     with App(folder=str(tmp_path)) as app:
         asyncio.run(run(app))

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 from starlette.responses import Response
@@ -56,20 +57,28 @@ class EventStream(Response):
             async with asyncio.timeout(STALLED):
                 await send({"type": "http.response.body", "body": text.encode(), "more_body": more})
 
-        end = asyncio.get_running_loop().time() + LONGEST
+        now = asyncio.get_running_loop().time
+        end = now() + LONGEST
         with self._broadcast.listening() as listener:
             await write("retry: 2000\n\n")
             await self._broadcast.begin()
-            while stored := await asyncio.to_thread(self._broadcast.after, self._position):
-                for event in stored:
-                    await self._write(write, event)
-            while not listener.lost and (left := end - asyncio.get_running_loop().time()) > 0:
+            async for event in self._stored():
+                await self._write(write, event)
+                if now() > end:  # a slow client could make the past last for ever
+                    break
+            while not listener.lost and (left := end - now()) > 0:
                 fresh = await listener.get(min(ALIVE_EVERY, left))
                 if fresh is not None:
                     await self._write(write, fresh)
                 elif not listener.lost:
                     await write(": alive\n\n")
             await write("", more=False)
+
+    async def _stored(self) -> AsyncIterator[Sent]:
+        """What the store has after the position, which moves on with each event that is sent."""
+        while stored := await asyncio.to_thread(self._broadcast.after, self._position):
+            for event in stored:
+                yield event
 
     async def _write(self, write: Any, event: Sent) -> None:
         number = getattr(event.position, event.kind)
