@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
-from tocsin.core.errors import ClusterError, NotFound, SettingsError
+from tocsin.core.errors import ClusterError, InputError, NotFound, SettingsError
 from tocsin.core.settings import ClusterSettings, without_password
 from tocsin.store.home import user_name
 
@@ -99,7 +99,7 @@ def live_cluster(app: App, name: str | None, *, guess: bool = True) -> "Iterator
 
     name, cluster = cluster_named(app, name)
     if name == DEMO and name not in app.settings.cluster:
-        raise ClusterError(
+        raise InputError(
             "the demo cluster is simulated; there is no Slurm that could read or change its jobs"
         )
     if name is None:
