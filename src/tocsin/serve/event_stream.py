@@ -3,13 +3,16 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from tocsin.app.feed import position_text
+from tocsin.core.errors import StoreError
 from tocsin.serve.broadcast import Broadcast, Sent
+from tocsin.serve.identity.asgi import while_connected
 from tocsin.serve.identity.protocol import ABORT
 from tocsin.serve.principal import Principal
 from tocsin.serve.visible import visible
@@ -41,16 +44,11 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        events = asyncio.create_task(self._events(send))
-        gone = asyncio.create_task(_disconnected(receive))
         try:
-            await asyncio.wait({events, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if events.done() and isinstance(events.exception(), TimeoutError):
-                scope.get(ABORT, _nothing)()  # closing it would wait until the client reads
-        finally:
-            for task in (events, gone):
-                task.cancel()
-            await asyncio.gather(events, gone, return_exceptions=True)
+            with suppress(StoreError):  # locked or unreachable: the stream is cut off, and its client resumes
+                await while_connected(receive, self._events(send))
+        except TimeoutError:
+            scope.get(ABORT, _nothing)()  # closing it would wait until the client reads
 
     async def _events(self, send: Send) -> None:
         async def write(text: str, *, more: bool = True) -> None:
@@ -99,8 +97,3 @@ class EventStream(Response):
 
 def _nothing() -> None:
     """For a server that cannot abort a connection."""
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -126,6 +126,26 @@ def test_the_heartbeat_of_a_relay_does_not_depend_on_what_its_users_send(make_ap
     assert {ask(gate, "/healthz").status_code for _ in range(5)} == {200}
 
 
+def test_streams_whose_clients_have_left_a_relay_take_no_turn(make_app: MakeApp, path: Path) -> None:
+    inner, app = Slow(), make_app("request_seconds = 600")
+    token = new_token(app, "login1", relay=True)
+    with (
+        serving(gated(app, inner=inner)) as url,
+        serving(relay_app(Relay(url, token), body_megabytes=4, seconds=600), path, lifespan="on"),
+    ):
+        for _ in range(MOST_AT_ONCE + 1):
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(os.fspath(path))
+                client.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(os.fspath(path))
+            client.settimeout(20)
+            try:
+                assert status(client, b"GET /api/v1/me HTTP/1.1\r\nHost: x\r\n\r\n") == 200
+            finally:
+                inner.go.set()
+
+
 def test_the_heartbeat_does_not_wait_for_other_requests_from_its_address(app: App) -> None:
     """Somebody on the login node who sends the head of a login and never its body."""
     gate = gated(app)
