@@ -58,7 +58,7 @@ class EventStream(Response):
         now = asyncio.get_running_loop().time
         end = now() + LONGEST
         with self._broadcast.listening() as listener:
-            await write("retry: 2000\n\n")
+            await write(f"retry: 2000\n{self._id()}\n")  # a client without any event resumes from here, too
             await self._broadcast.begin()
             async for event in self._stored():
                 await self._write(write, event)
@@ -70,7 +70,7 @@ class EventStream(Response):
                     await self._write(write, fresh)
                 elif not listener.lost:
                     await write(": alive\n\n")
-            await write("", more=False)
+            await write(f"{self._id()}\n", more=False)
 
     async def _stored(self) -> AsyncIterator[Sent]:
         """What the store has after the position, which moves on with each event that is sent."""
@@ -85,7 +85,11 @@ class EventStream(Response):
         self._position = self._position._replace(**{event.kind: number})
         if (document := self._shown(event)) is not None:
             data = json.dumps(document, separators=(",", ":"))
-            await write(f"id: {position_text(self._position)}\nevent: {event.kind}\ndata: {data}\n\n")
+            await write(f"{self._id()}event: {event.kind}\ndata: {data}\n\n")
+
+    def _id(self) -> str:
+        """The line by which the client knows where to resume."""
+        return f"id: {position_text(self._position)}\n"
 
     def _shown(self, event: Sent) -> dict[str, Any] | None:
         if event.kind == "case":
