@@ -93,6 +93,13 @@ def test_a_database_behind_a_link_of_ones_own_is_private_too(tmp_path: Path) -> 
     assert (tmp_path / "large-disk.db").stat().st_mode & 0o777 == 0o640
 
 
+def test_a_link_that_leads_in_a_circle_is_no_database(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home").prepare()
+    home.database.symlink_to(home.database)
+    with pytest.raises(StoreError, match="cannot open the store"):
+        open_store(home.url)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can work in the home of another user")
 @pytest.mark.parametrize("there", [True, False])
 def test_a_link_of_somebody_else_makes_and_changes_no_file_elsewhere(tmp_path: Path, there: bool) -> None:

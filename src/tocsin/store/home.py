@@ -136,7 +136,7 @@ def _give(name: str, folder: int, owner: os.stat_result) -> None:
 def followed(path: Path) -> Path:
     """Where a file is that may be a link. A link of somebody else is followed only to a file of theirs."""
     if path.is_symlink():
-        link, target = path.lstat().st_uid, path.resolve()
+        link, target = path.lstat().st_uid, Path(os.path.realpath(path))  # as it is if it leads in a circle
         if link not in (0, os.geteuid()) and not (target.exists() and target.stat().st_uid == link):
             raise StoreError(
                 f"{path} is a link of {user_name(link)} to a file that is not theirs, so it is not followed; "
