@@ -8,6 +8,8 @@ import pytest
 
 from tocsin.app.app import App
 from tocsin.app.clusters import live_cluster, slurm_confs
+from tocsin.app.jobs import JobsRequest, page_of_jobs
+from tocsin.core.errors import NotFound
 from tocsin.core.ids import JobKey
 from tocsin.sources.rest_token import ScontrolToken
 
@@ -54,3 +56,14 @@ def test_a_token_is_asked_for_at_the_cluster_that_it_is_for(app: App) -> None:
 def test_each_slurm_of_the_settings_counts_once(app: App, tmp_path: Path) -> None:
     assert slurm_confs(app) == ["/etc/slurm/big.conf", "/etc/slurm/small.conf"]
     assert slurm_confs(App(None, str(tmp_path), {"HOME": str(tmp_path)})) == [""]
+
+
+def test_slurm_is_not_asked_for_each_mistyped_cluster_in_a_request(app: App, tmp_path: Path) -> None:
+    asked = tmp_path / "asked"
+    (tmp_path / "bin" / "scontrol").write_text(f"#!/bin/sh\necho >> {asked}\necho ClusterName = here\n")
+    for name in ("bigg", "smal", "bigg"):
+        with pytest.raises(NotFound, match="did you mean"):
+            page_of_jobs(app, JobsRequest(clusters=(name,)), past=None, size=10)
+    assert page_of_jobs(app, JobsRequest(clusters=("here",)), past=None, size=10).is_empty()
+    assert len(asked.read_text().splitlines()) == 1
+    app.close()

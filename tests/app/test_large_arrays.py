@@ -1,5 +1,6 @@
 """An array of many tasks: asking about it takes no statement for each task, which took the service half a minute."""
 
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,14 +9,17 @@ import pytest
 import sqlalchemy as sa
 
 from tests.kits.job_frames import frame
-from tocsin.app import actions
 from tocsin.app.actions import actions_on
 from tocsin.app.app import App
 from tocsin.app.jobs import show_job
 from tocsin.app.own_jobs import resubmissions
+from tocsin.core.actions import PEOPLE, ActionKind, ActionStatus, PlannedAction
+from tocsin.core.stages import Stage
+from tocsin.store.actions import plan, planned_on
 from tocsin.store.jobs import upsert
 
 TASKS = 50
+SUBMIT = 1_794_775_393
 
 
 def statements(app: App, ask: Callable[[], Any]) -> int:
@@ -48,11 +52,27 @@ def test_its_jobs_verdicts_and_resubmissions_take_a_few_statements(app: App) -> 
     app.close()
 
 
-def test_actions_on_more_tasks_than_a_statement_takes_parameters_are_found(
-    app: App, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(actions, "_MOST_PARAMETERS", 20)
-    assert actions_on(app, [str(each.key) for each in show_job(app, "17", None)]) == []
+def test_actions_on_more_tasks_than_a_statement_takes_parameters_are_found(app: App) -> None:
+    @sa.event.listens_for(app.store.engine, "checkout")
+    def _limit(connection: sqlite3.Connection, *_: Any) -> None:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 40)  # 32,766 in most builds
+
+    tasks = [f"lab:17_{task}@{SUBMIT}" for task in range(TASKS)]
+    for job in (tasks[-1], f"lab:17@{SUBMIT}", f"lab:18@{SUBMIT}"):
+        cancel = PlannedAction(
+            job=job,
+            kind=ActionKind.CANCEL,
+            status=ActionStatus.PLANNED,
+            at=SUBMIT,
+            reason="ann asked for it",
+            detector=PEOPLE,
+            finding="request",
+            stage=Stage.SUBMIT,
+        )
+        with app.store.writing() as connection:
+            plan(connection, cancel)
+    assert [str(action.job) for action in actions_on(app, tasks)] == [tasks[-1], f"lab:17@{SUBMIT}"]
+    assert len(planned_on(app.store, tasks)) == 1, "without the action on the array"
     app.close()
 
 

@@ -166,6 +166,17 @@ def test_a_model_trained_by_hand_is_really_in_use(home: Path, tocsin: Tocsin) ->
     assert json.loads(tocsin("threshold", "-M", "lab", "--json").out)["version"] == "1"
 
 
+def test_a_model_of_another_clusters_log_leaves_a_clusters_own_in_use_and_says_so(
+    home: Path, tocsin: Tocsin, tmp_path: Path
+) -> None:
+    assert tocsin("models", "promote", "failure", "1", "-M", "lab").code == 0
+    (tmp_path / "other.swf").write_text(swf_log())
+    said = tocsin("train", "failure", tmp_path / "other.swf", "--trials", "1")
+    assert "note: a model of its own stays in use on lab; replace it with -M lab" in said.err
+    assert "failure 2 is now in use (promoted to champion)" in said.out
+    assert json.loads(tocsin("threshold", "-M", "lab", "--json").out)["version"] == "1"
+
+
 def test_a_model_says_what_its_threshold_would_have_done_in_words(home: Path, tocsin: Tocsin) -> None:
     said = tocsin("models", "show", "failure", "1").out
     [line] = [line for line in said.splitlines() if line.startswith("threshold")]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.kits.job_frames import frame
 from tests.kits.model_cards import card, write
 from tocsin.app.app import App
 from tocsin.cli.models import models
@@ -14,6 +15,7 @@ from tocsin.core.errors import ModelError, NotFound
 from tocsin.core.stages import Stage
 from tocsin.models.aliases import is_shipped
 from tocsin.models.registry import Registry
+from tocsin.store.jobs import upsert
 
 
 @pytest.fixture
@@ -130,6 +132,16 @@ def test_a_cluster_has_a_champion_of_its_own(registry: Registry) -> None:
     assert (shown["version"], shown["clusters"]) == ("2", ["kth"])
     done = json.loads(tocsin(registry, "rollback", "failure", "-M", "lab", "--json").stdout)
     assert (done["cluster"], done["champion"], done["before"]) == ("lab", "1", "2")
+
+
+def test_what_only_the_stores_cluster_uses_is_rolled_back_without_naming_it(registry: Registry) -> None:
+    """No model is shipped for this stage, and none is in use for all clusters."""
+    with App(folder=str(registry.folder.parent)) as app:
+        upsert(app.store, frame({"cluster": "lab"}))
+    registry.add("traces", write, card("traces", Stage.RUNNING))
+    tocsin(registry, "promote", "traces", "1", "-M", "lab")
+    done = json.loads(tocsin(registry, "rollback", "traces", "--json").stdout)
+    assert (done["cluster"], done["champion"], done["before"]) == ("lab", None, "1")
 
 
 def test_a_challenger_is_promoted_by_that_name_and_only_at_its_stage(registry: Registry) -> None:

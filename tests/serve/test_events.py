@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tocsin.app.app import App
+from tocsin.app.feed import position_of
 from tocsin.core.decision import Decision, NewCase
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Level, Verdict
@@ -46,6 +47,10 @@ class Client:
         if body := message.get("body"):
             assert isinstance(body, bytes)
             await self.sent.put(body)
+
+    def rest(self) -> str:
+        """What was sent and not looked at yet."""
+        return b"".join(self.sent.get_nowait() for _ in range(self.sent.qsize())).decode()
 
     async def jobs(self, number: int) -> list[str]:
         """The jobs of the next events."""
@@ -168,11 +173,35 @@ def test_a_stream_ends_so_that_its_client_is_identified_again(
     monkeypatch.setattr(event_stream, "LONGEST", 0.0)
 
     async def run(app: App) -> None:
+        verdicts(app, 1, 2)
+        client, source, olga = Client(), Broadcast(app), Principal("olga", Role.OPERATOR, "test")
+        for number in (1, 2):  # a stream that has lasted too long sends only one of the stored events
+            stream = EventStream(source, olga, Position(number - 1, 0))
+            await asyncio.wait_for(stream({}, client.receive, client.send), 30)  # type: ignore[arg-type]  # plain dicts
+            assert await client.jobs(1) == [f"lab:{number}@{AT}"]
+            assert "data" not in client.rest()
+
+    with App(folder=str(tmp_path)) as app:
+        asyncio.run(run(app))
+
+
+def test_a_client_that_got_no_event_misses_none_when_its_stream_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_stream, "LONGEST", 0.0)
+
+    async def run(app: App) -> None:
         verdicts(app, 1)
-        client = Client()
-        stream = EventStream(Broadcast(app), Principal("olga", Role.OPERATOR, "test"), Position())
+        client, source, ada = Client(), Broadcast(app), Principal("ada", Role.USER, "test")
+        stream = EventStream(source, ada, await asyncio.to_thread(source.last))
         await asyncio.wait_for(stream({}, client.receive, client.send), 30)  # type: ignore[arg-type]  # plain dicts
-        assert await client.jobs(1) == [f"lab:1@{AT}"], "what is stored is sent first"
+        lines = client.rest().splitlines()
+        assert not any(line.startswith("data") for line in lines)
+        verdicts(app, 2)  # before the client is back
+        resumed = position_of([line.removeprefix("id: ") for line in lines if line.startswith("id: ")][-1])
+        stream = EventStream(source, ada, resumed)
+        await asyncio.wait_for(stream({}, client.receive, client.send), 30)  # type: ignore[arg-type]  # plain dicts
+        assert await client.jobs(1) == [f"lab:2@{AT}"]
 
     with App(folder=str(tmp_path)) as app:
         asyncio.run(run(app))

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,17 @@ import pytest
 from tests.conftest import unavailable
 from tests.kits.service import Served
 from tests.services import missing
+from tocsin.app import causes
 from tocsin.app.predict import PredictRequest, predict
+from tocsin.core.decision import Decision
 from tocsin.core.errors import NotFound
+from tocsin.core.ids import parse_key
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import Cause
 from tocsin.serve.routes.pages import FOLDER
+from tocsin.store import verdicts
+from tocsin.store.causes import keep
+from tocsin.store.decisions import record
 
 MEASURE = """<script>
 const rows = [...document.querySelectorAll("tbody tr")].map(row => row.getBoundingClientRect().height);
@@ -64,6 +73,31 @@ def test_the_page_of_a_failed_job_names_the_cause(served: Served) -> None:
     assert "Request more time (--time)" in page
     [job] = client.get("/api/v1/jobs", params={"state": "CD", "limit": 1}).json()["jobs"]
     assert "cause of the failure" not in client.get(f"/jobs/{job['job']}").text
+
+
+def test_the_cause_in_a_verdict_is_on_the_page_once(served: Served) -> None:
+    app, client = served.service.app, served.client()
+    [job] = client.get("/api/v1/jobs", params={"state": "F", "limit": 1}).json()["jobs"]
+    cause = Cause(kind="walltime", title="Time limit reached", text="")
+    last = verdicts.of_job(app.store, parse_key(job["job"]))[-1]
+    record(app.store, Decision(verdicts=[replace(last, stage=Stage.END, seq=9, cause=cause)]))
+    with app.store.writing() as connection:
+        keep(connection, job["job"], cause, last.at)
+    page = client.get(f"/jobs/{job['job']}").text
+    assert "Verdict at its end" in page
+    assert page.count("cause of the failure: Time limit reached") == 1
+
+
+def test_a_wrong_file_of_the_sites_causes_does_not_take_the_page_away(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(causes, "FOLDER", tmp_path)
+    (tmp_path / "ours.toml").write_text("not TOML")
+    client = served.client()
+    [job] = client.get("/api/v1/jobs", params={"state": "TO", "limit": 1}).json()["jobs"]
+    answer = client.get(f"/jobs/{job['job']}")
+    assert answer.status_code == 200
+    assert "cause of the failure: not looked for yet" in answer.text
 
 
 def test_a_mistyped_cluster_is_an_error_with_a_suggestion(served: Served) -> None:

@@ -1,10 +1,14 @@
 """The API as a client meets it: lists, filters, pages, changes, and errors that name the next step."""
 
+import asyncio
 import json
 import re
+import threading
 from typing import Any
 
+import httpx2
 import pytest
+from anyio import create_task_group, fail_after, to_thread, wait_all_tasks_blocked
 from starlette.testclient import TestClient
 
 from tests.kits.job_frames import frame
@@ -54,6 +58,26 @@ def test_the_filters_of_sacct_select_jobs(api: TestClient) -> None:
     job = failed[0]
     assert get(api, "/jobs", id=str(job["job_id"]))["jobs"][0]["job_id"] == job["job_id"]
     assert get(api, "/jobs", start="2030-01-01", state="F")["jobs"] == []
+
+
+def test_the_service_is_alive_however_many_slow_questions_it_has(served: Served) -> None:
+    """The hooks in Slurm would take it for dead, and three users may have more questions open than there are threads."""
+    answered = threading.Event()
+
+    async def ask() -> int:
+        async with create_task_group() as slow:
+            for _ in range(int(to_thread.current_default_thread_limiter().total_tokens)):
+                slow.start_soon(to_thread.run_sync, answered.wait)
+            await wait_all_tasks_blocked()
+            transport = httpx2.ASGITransport(served.inner)
+            async with httpx2.AsyncClient(transport=transport, base_url="http://x") as client:
+                try:
+                    with fail_after(10):
+                        return (await client.get("/healthz")).status_code
+                finally:
+                    answered.set()
+
+    assert asyncio.run(ask()) == 200
 
 
 def test_users_see_their_own_jobs_only(served: Served) -> None:

@@ -3,15 +3,17 @@
 import gzip
 import io
 import os
+import re
 import tracemalloc
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tocsin.core.errors import SourceError
-from tocsin.sources.lines import CUT_OFF, DAMAGED, TOO_LONG, LineFile, Lines
+from tocsin.core.ids import CLUSTER
+from tocsin.sources.lines import CUT_OFF, DAMAGED, TOO_LONG, LineFile, Lines, stem
 
 Lost = dict[str, list[int]]
 
@@ -166,3 +168,18 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path: Path) -> None:
     for data in (b"\xef\xbb\xbfa\n", gzip.compress(b"\xef\xbb\xbfa\n")):
         path.write_bytes(data)
         assert lines_of(opened(path)) == [b"a"]
+
+
+@given(name=st.text(min_size=1, max_size=200))
+@example(name="a name that somebody gave to a copy of the log of a cluster in another folder.swf")
+@example(name=".hidden.swf")
+@example(name="..log")
+@example(name="lab:2014\x01.csv")
+def test_whatever_a_log_is_called_its_jobs_are_not_refused_for_the_name(name: str) -> None:
+    cluster = stem(name)
+    assert cluster is None or re.fullmatch(CLUSTER, cluster)
+
+
+def test_a_long_name_is_cut_and_a_hidden_file_has_one() -> None:
+    assert stem("/data/" + "log-of-lab-" * 9 + ".swf.gz") == ("log-of-lab-" * 9)[:60]
+    assert stem(".hidden.swf") == "hidden"

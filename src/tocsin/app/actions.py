@@ -127,28 +127,19 @@ def list_actions(app: App, request: ActionRequest) -> "list[Action]":
     from tocsin.store import actions
     from tocsin.store.tables import actions as table
 
-    keys = _keys(app, request.job) if request.job else []
     wanted = [
         *([] if request.everything else [actions.can_be_undone()]),
         *([table.c.user == request.user] if request.user else []),
-        *([table.c.job.in_(keys)] if request.job else []),
     ]
-    return actions.list_actions(app.store, *wanted, limit=request.limit)
-
-
-_MOST_PARAMETERS = 10_000
-"""Of one statement: SQLite takes 32,766."""
+    keys = _keys(app, request.job) if request.job else None
+    return actions.list_actions(app.store, *wanted, keys=keys, limit=request.limit)
 
 
 def actions_on(app: App, jobs: Iterable[str]) -> "list[Action]":
     """All actions on the jobs with these keys, oldest first."""
     from tocsin.store import actions
-    from tocsin.store.tables import actions as table
 
-    keys = _with_arrays(jobs)
-    parts = (keys[first : first + _MOST_PARAMETERS] for first in range(0, len(keys), _MOST_PARAMETERS))
-    found = [each for part in parts for each in actions.list_actions(app.store, table.c.job.in_(part))]
-    return sorted(found, key=lambda each: each.id)
+    return actions.list_actions(app.store, keys=_with_arrays(jobs))
 
 
 def _keys(app: App, job: str) -> list[str]:

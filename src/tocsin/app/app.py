@@ -39,6 +39,8 @@ class App:
     """Receives messages for people: notes, and problems during the work."""
     progress: Callable[[str, int, int], None] = _ignore
     """Receives progress: what is being done, how much is done, and the total."""
+    host_cluster: tuple[float, str] = field(default=(0.0, ""), init=False, repr=False)
+    """Until when the name of this host's cluster is not asked for again, and the name (`app.clusters`)."""
     _store: "Store | None" = field(default=None, init=False, repr=False)
 
     @cached_property

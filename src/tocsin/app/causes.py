@@ -55,7 +55,11 @@ def cause_known(app: App, job: Mapping[str, Any], key: str) -> "tuple[bool, Caus
 
     if job["outcome"] not in FAILURES:
         return False, None
-    return True, stored_cause(app.store, key) or by_record(job, open_catalogue(app))
+    try:
+        return True, stored_cause(app.store, key) or by_record(job, open_catalogue(app))
+    except SettingsError as error:
+        app.notify(f"note: the causes of failures are not shown: {error}")
+        return True, None
 
 
 def causes_at_end(

@@ -78,10 +78,9 @@ def challenge(app: App, model: ModelRequest, *, end: bool = False) -> dict[str, 
 def rollback(app: App, model: ModelRequest, why: str, *, to_none: bool = False) -> dict[str, Any]:
     """Return to the previous champion; with `to_none`, to the shipped model or none."""
     registry, detector = app.registry, model.detector
-    before = registry.resolve(detector, "champion", stage=model.stage, cluster=model.cluster)
-    stage = registry.card(detector, before).stage
+    stage = model.stage or registry.only_stage(detector)
     cluster = chosen_cluster(app, detector, stage, model.cluster)
-    before = registry.resolve(detector, "champion", stage=stage, cluster=cluster)
+    before = registry.champion(detector, stage, cluster)
     version = registry.rollback(detector, stage, cluster=cluster, to_none=to_none, why=why)
     return _change(detector, stage, version, cluster, before)
 

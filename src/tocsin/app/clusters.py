@@ -1,12 +1,14 @@
 """The clusters of the settings and how to reach each of them."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
-from tocsin.core.errors import ClusterError, NotFound, SettingsError
+from tocsin.core.errors import ClusterError, InputError, NotFound, SettingsError
 from tocsin.core.settings import ClusterSettings, without_password
 from tocsin.store.home import user_name
 
@@ -41,6 +43,9 @@ _LIVE_RETRIES = 10.0
 slurmctld hangs: slurmrestd reports that after 10 s, and five tries took a minute."""
 _IMPORT_RETRIES = 120.0
 """Seconds: an import asks once, and should survive the restart of a daemon."""
+_ASKING = Lock()
+"""Held while this host's Slurm is asked for its name. It is global because an App is pickled for child processes."""
+_ASK_AGAIN = 60.0
 FIRST_DAYS = 30
 OVERLAP = 3600  # seconds read again, since accounting may arrive late
 
@@ -62,10 +67,20 @@ def require_cluster(app: App, name: str) -> None:
     from tocsin.store.jobs import cluster_names
 
     known = sorted({*app.settings.cluster, *cluster_names(app.store)})
-    if name not in known and name != host_cluster(ClusterSettings().timeout):
+    if name not in known and name != _cluster_of_host(app):
         close = get_close_matches(name, {*known, "demo"}, n=1)
         suggestion = f' did you mean "{close[0]}"?' if close else ""
         raise NotFound(f'no cluster "{name}";{suggestion} known clusters: {", ".join(known) or "none"}')
+
+
+def _cluster_of_host(app: App) -> str:
+    """The name of this host's cluster, asked at most once a minute: requests to a service may name any cluster."""
+    with _ASKING:
+        until, name = app.host_cluster
+        if time.monotonic() >= until:
+            name = host_cluster(ClusterSettings().timeout)
+            app.host_cluster = time.monotonic() + _ASK_AGAIN, name
+        return name
 
 
 def slurm_confs(app: App) -> list[str]:
@@ -99,7 +114,7 @@ def live_cluster(app: App, name: str | None, *, guess: bool = True) -> "Iterator
 
     name, cluster = cluster_named(app, name)
     if name == DEMO and name not in app.settings.cluster:
-        raise ClusterError(
+        raise InputError(
             "the demo cluster is simulated; there is no Slurm that could read or change its jobs"
         )
     if name is None:

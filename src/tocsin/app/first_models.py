@@ -47,7 +47,7 @@ def _first(app: App, cluster: str, stage: Stage, known: int, dry_run: bool) -> "
 
     before = app.registry.champion(DETECTOR, stage, cluster) or "none"
     version, state = None, "planned"
-    why = f"would give way to the first model of the cluster's own; {known:,} outcomes are known"
+    why = f"would be replaced by the first model trained on this cluster; {known:,} outcomes are known"
     if not dry_run:
         try:
             request = FailureRequest(

@@ -8,7 +8,7 @@ from tocsin.app.clusters import live_cluster
 from tocsin.app.jobs import find_jobs, find_many
 from tocsin.app.logs import one_cluster
 from tocsin.app.threshold import failure_model
-from tocsin.core.errors import ClusterError, NotFound
+from tocsin.core.errors import ClusterError, InputError, NotFound
 from tocsin.core.ids import parse_slurm_id
 from tocsin.core.stages import Stage
 
@@ -117,7 +117,7 @@ def _find(app: App, job: str, cluster: str | None) -> "pl.DataFrame":
         try:
             with live_cluster(app, cluster) as live:
                 queue = live.queue()
-        except ClusterError:
+        except (ClusterError, InputError):  # it does not answer, or is the demo
             raise missing from None
         found = parse_slurm_id(job)
         jobs = queue.filter(pl.col("job_id") == found.job_id, pl.col("task").eq_missing(found.task))

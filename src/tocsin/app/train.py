@@ -79,7 +79,9 @@ def train_failure(app: App, request: FailureRequest) -> dict[str, Any]:
 
     cluster, trials = one_cluster(jobs), request.trials
     place = chosen_cluster(app, "failure", request.stage, request.log.cluster)
-    if request.log.cluster is None and place != cluster:  # a log of another cluster
+    if request.log.cluster is None and place not in (None, cluster):  # a log of another cluster
+        if request.promote:
+            app.notify(f"note: a model of its own stays in use on {place}; replace it with -M {place}")
         place = None
     used = long_enough(jobs, request.shortest)
     if request.log.path is None:

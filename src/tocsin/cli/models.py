@@ -91,7 +91,8 @@ def show(app: App, model: ModelRequest, out: Path | None, as_json: bool) -> None
 def promote(app: App, model: ModelRequest, why: str, as_json: bool) -> None:
     """Make VERSION (or "challenger") the champion of its stage.
 
-    A champion of one cluster (-M) is used there instead of the champion for all clusters.
+    A champion of one cluster (-M) is used there instead of the champion for all clusters. Without -M, it is the champion of
+    the store's only cluster if that has one of its own already, and of all clusters otherwise.
     """
     _report(champions.promote(app, model, why), as_json)
 

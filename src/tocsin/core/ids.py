@@ -5,10 +5,19 @@ from typing import NamedTuple
 
 from tocsin.core.errors import UnitError
 
-__all__ = ["CLUSTER", "JobKey", "SlurmId", "array_size", "array_tasks", "parse_key", "parse_slurm_id"]
+__all__ = [
+    "CLUSTER",
+    "LONGEST_CLUSTER",
+    "JobKey",
+    "SlurmId",
+    "array_size",
+    "array_tasks",
+    "parse_key",
+    "parse_slurm_id",
+]
 
-
-CLUSTER = r"[^:\s/.\x00-\x1f\x7f][^:\s/\x00-\x1f\x7f]{0,59}"
+LONGEST_CLUSTER = 60
+CLUSTER = rf"[^:\s/.\x00-\x1f\x7f][^:\s/\x00-\x1f\x7f]{{0,{LONGEST_CLUSTER - 1}}}"
 """The pattern of a cluster's name. It is also the name of a folder, so it must not lead to another one."""
 
 

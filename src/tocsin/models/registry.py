@@ -194,7 +194,7 @@ class Registry:
         if name not in ("champion", "challenger"):
             self._existing(detector, name)
             return name
-        stage = stage or self._only_stage(detector)
+        stage = stage or self.only_stage(detector)
         find = self.champion if name == "champion" else self.challenger
         found = find(detector, stage, cluster)
         if found is None:
@@ -207,12 +207,12 @@ class Registry:
     def champion(self, detector: str, stage: Stage | None = None, cluster: str | None = None) -> str | None:
         """The version in use: the cluster's own, else the one for all clusters, else the shipped one."""
         aliases = self.aliases(detector)
-        stage = stage or self._only_stage(detector)
+        stage = stage or self.only_stage(detector)
         own = aliases.get((stage, cluster), Aliases()).champion
         return own or self._for_all(detector, aliases, stage).champion
 
     def challenger(self, detector: str, stage: Stage | None = None, cluster: str | None = None) -> str | None:
-        stage = stage or self._only_stage(detector)
+        stage = stage or self.only_stage(detector)
         return self.aliases(detector).get((stage, cluster), Aliases()).challenger
 
     def promote(
@@ -280,7 +280,7 @@ class Registry:
         The previous champion must still pass verification. A cluster whose first champion is rolled back uses the one for
         all clusters again; if there is none, the shipped model, or none.
         """
-        stage = stage or self._only_stage(detector)
+        stage = stage or self.only_stage(detector)
         place = (stage, cluster)
         with self._changing(detector) as aliases:
             now = aliases.get(place, Aliases())
@@ -353,7 +353,8 @@ class Registry:
             return replace(found, champion=self._shipped_for(detector, stage))
         return found
 
-    def _only_stage(self, detector: str) -> Stage:
+    def only_stage(self, detector: str) -> Stage:
+        """The stage that is meant where none is named."""
         stages = {stage for (stage, _), entry in self.aliases(detector).items() if entry.champion}
         if not stages and BUILTIN in self._shipped(detector):
             stages = {self.card(detector, BUILTIN).stage}

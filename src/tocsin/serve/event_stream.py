@@ -2,13 +2,17 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from tocsin.app.feed import position_text
+from tocsin.core.errors import StoreError
 from tocsin.serve.broadcast import Broadcast, Sent
+from tocsin.serve.identity.asgi import while_connected
 from tocsin.serve.identity.protocol import ABORT
 from tocsin.serve.principal import Principal
 from tocsin.serve.visible import visible
@@ -40,36 +44,39 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        events = asyncio.create_task(self._events(send))
-        gone = asyncio.create_task(_disconnected(receive))
         try:
-            await asyncio.wait({events, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if events.done() and isinstance(events.exception(), TimeoutError):
-                scope.get(ABORT, _nothing)()  # closing it would wait until the client reads
-        finally:
-            for task in (events, gone):
-                task.cancel()
-            await asyncio.gather(events, gone, return_exceptions=True)
+            with suppress(StoreError):  # locked or unreachable: the stream is cut off, and its client resumes
+                await while_connected(receive, self._events(send))
+        except TimeoutError:
+            scope.get(ABORT, _nothing)()  # closing it would wait until the client reads
 
     async def _events(self, send: Send) -> None:
         async def write(text: str, *, more: bool = True) -> None:
             async with asyncio.timeout(STALLED):
                 await send({"type": "http.response.body", "body": text.encode(), "more_body": more})
 
-        end = asyncio.get_running_loop().time() + LONGEST
+        now = asyncio.get_running_loop().time
+        end = now() + LONGEST
         with self._broadcast.listening() as listener:
-            await write("retry: 2000\n\n")
+            await write(f"retry: 2000\n{self._id()}\n")  # a client without any event resumes from here, too
             await self._broadcast.begin()
-            while stored := await asyncio.to_thread(self._broadcast.after, self._position):
-                for event in stored:
-                    await self._write(write, event)
-            while not listener.lost and (left := end - asyncio.get_running_loop().time()) > 0:
+            async for event in self._stored():
+                await self._write(write, event)
+                if now() > end:  # a slow client could make the past last for ever
+                    break
+            while not listener.lost and (left := end - now()) > 0:
                 fresh = await listener.get(min(ALIVE_EVERY, left))
                 if fresh is not None:
                     await self._write(write, fresh)
                 elif not listener.lost:
                     await write(": alive\n\n")
-            await write("", more=False)
+            await write(f"{self._id()}\n", more=False)
+
+    async def _stored(self) -> AsyncIterator[Sent]:
+        """What the store has after the position, which moves on with each event that is sent."""
+        while stored := await asyncio.to_thread(self._broadcast.after, self._position):
+            for event in stored:
+                yield event
 
     async def _write(self, write: Any, event: Sent) -> None:
         number = getattr(event.position, event.kind)
@@ -78,7 +85,11 @@ class EventStream(Response):
         self._position = self._position._replace(**{event.kind: number})
         if (document := self._shown(event)) is not None:
             data = json.dumps(document, separators=(",", ":"))
-            await write(f"id: {position_text(self._position)}\nevent: {event.kind}\ndata: {data}\n\n")
+            await write(f"{self._id()}event: {event.kind}\ndata: {data}\n\n")
+
+    def _id(self) -> str:
+        """The line by which the client knows where to resume."""
+        return f"id: {position_text(self._position)}\n"
 
     def _shown(self, event: Sent) -> dict[str, Any] | None:
         if event.kind == "case":
@@ -90,8 +101,3 @@ class EventStream(Response):
 
 def _nothing() -> None:
     """For a server that cannot abort a connection."""
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.core.errors import SourceError
+from tocsin.core.ids import CLUSTER, LONGEST_CLUSTER
 from tocsin.core.printable import without_surrogates
 
 __all__ = [
@@ -300,9 +301,9 @@ def line_ends(data: bytes) -> npt.NDArray[np.int64]:
 
 
 def stem(path: str | Path | Pipe) -> str | None:
-    """The file's name without suffixes, as a cluster name; None for a pipe."""
+    """The file's name without suffixes, as a cluster name; None for a pipe, and if no such name is left."""
     name = Path(str(path)).name.removesuffix(".gz")
     for suffix in (".swf", ".csv", ".tsv", ".parquet", ".txt", ".log"):
         name = name.removesuffix(suffix)
-    word = "-".join(without_surrogates(name).replace(":", " ").split())
-    return word if word not in ("", "-") else None
+    word = "-".join(without_surrogates(name).replace(":", " ").split()).lstrip(".")[:LONGEST_CLUSTER]
+    return word if word != "-" and re.fullmatch(CLUSTER, word) else None

@@ -1,10 +1,11 @@
 """Actions on jobs: planned with their verdict, changed step by step, with each step in the audit."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from typing import Any
 
+import polars as pl
 import sqlalchemy as sa
 
 from tocsin.core.actions import PEOPLE, ActionKind, ActionStatus, PlannedAction, RecentAction
@@ -13,8 +14,7 @@ from tocsin.core.fields import KEY
 from tocsin.core.ids import JobKey, parse_key
 from tocsin.core.units import format_instant
 from tocsin.core.verdict import CaseStatus
-from tocsin.store import audit, outbox
-from tocsin.store.bulk import insert_new
+from tocsin.store import audit, bulk, outbox
 from tocsin.store.database import Store
 from tocsin.store.outbox import Subscriptions
 from tocsin.store.tables import NO_TASK, actions, cases, jobs
@@ -95,7 +95,7 @@ def plan(
     row = asdict(planned)
     row |= {name: str(row[name]) for name in ("kind", "status", "stage")}
     done = planned.at if planned.status is ActionStatus.DONE else None
-    if not insert_new(
+    if not bulk.insert_new(
         connection, actions, {**row, "cluster": key.cluster, "done": done, "note": "", "before": {}}
     ):
         return False
@@ -160,7 +160,7 @@ def can_be_undone() -> sa.ColumnElement[bool]:
 
 def planned_on(store: Store, jobs: Collection[str]) -> list[Action]:
     """The actions on these jobs that are to be carried out, oldest first."""
-    return list_actions(store, actions.c.job.in_(jobs), actions.c.status == str(ActionStatus.PLANNED))
+    return list_actions(store, actions.c.status == str(ActionStatus.PLANNED), keys=jobs)
 
 
 def open_clusters(store: Store) -> list[str]:
@@ -170,10 +170,18 @@ def open_clusters(store: Store) -> list[str]:
         return sorted(connection.execute(query).scalars())
 
 
-def list_actions(store: Store, *conditions: sa.ColumnElement[bool], limit: int | None = None) -> list[Action]:
-    """Oldest first; with a limit, only the newest."""
+def list_actions(
+    store: Store,
+    *conditions: sa.ColumnElement[bool],
+    keys: Iterable[str] | None = None,
+    limit: int | None = None,
+) -> list[Action]:
+    """Oldest first; with a limit, only the newest; with `keys`, only those on jobs with these keys, however many."""
     query = _select().where(*conditions).order_by(actions.c.id.desc()).limit(limit)
     with store.reading() as connection:
+        if keys is not None:
+            wanted = pl.DataFrame({"job": list(keys)}, schema={"job": pl.String})
+            query = query.where(actions.c.job.in_(sa.select(bulk.stage(connection, actions, wanted).c.job)))
         return [_action(row) for row in reversed(connection.execute(query).all())]
 
 

@@ -16,7 +16,7 @@ from sqlalchemy.engine import URL, make_url
 
 from tocsin.core.errors import SettingsError, StoreError
 from tocsin.core.settings import without_password
-from tocsin.store.home import open_private
+from tocsin.store.home import followed, open_private
 from tocsin.store.migrations import HEAD, VERSION_TABLE
 
 __all__ = ["Store", "checked_address", "open_store", "readable_errors"]
@@ -148,7 +148,7 @@ _NO_URL = (
 
 def _sqlite(address: URL, timeout: float) -> sa.Engine:
     with suppress(OSError):  # SQLite reports these better
-        os.close(open_private(Path(address.database or ""), os.O_RDWR))
+        os.close(open_private(followed(Path(address.database or "")), os.O_RDWR))
     engine = sa.create_engine(address, connect_args={"timeout": timeout})
 
     @sa.event.listens_for(engine, "connect")

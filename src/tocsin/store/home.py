@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tocsin.core.errors import StoreError
 
-__all__ = ["SERVICE_HOME", "SERVICE_USER", "Home", "open_private", "user_name"]
+__all__ = ["SERVICE_HOME", "SERVICE_USER", "Home", "followed", "open_private", "user_name"]
 
 SERVICE_USER = "tocsin"
 SERVICE_HOME = Path("/var/lib/tocsin")
@@ -90,19 +90,15 @@ class Home:
         return self
 
     def give_back(self) -> None:
-        """Give what root made in the service's home to its owner, who could not use it otherwise.
-
-        Only files of root are changed that have one name, and no link is followed: the owner could point one elsewhere.
-        """
+        """Give what root made in the service's home to the service, which could not use it otherwise."""
+        if os.geteuid() != 0:
+            return
         with suppress(OSError):
             owner = self.root.stat()
-            if os.geteuid() != 0 or owner.st_uid == 0:
-                return
-            for _, folders, files, descriptor in os.fwalk(self.root):
-                for name in (*folders, *files):
-                    found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-                    if found.st_uid == 0 and (found.st_nlink == 1 or stat.S_ISDIR(found.st_mode)):
-                        os.chown(name, owner.st_uid, owner.st_gid, dir_fd=descriptor, follow_symlinks=False)
+            if user_name(owner.st_uid) == SERVICE_USER:
+                for _, folders, files, folder in os.fwalk(self.root.resolve()):
+                    for name in (*folders, *files):
+                        _give(name, folder, owner)
 
     def _check(self) -> None:
         """Anybody who can write here can replace the models and the database."""
@@ -117,6 +113,37 @@ class Home:
             raise StoreError(
                 f"everybody may write to the home folder {self.root}, so it is not used; run: chmod o-w {self.root}"
             )
+
+
+def _give(name: str, folder: int, owner: os.stat_result) -> None:
+    """Give away a file of root that has no other name, or a folder.
+
+    What is looked at is what is changed: the owner of the folder could put a link to another file in its place.
+    """
+    with suppress(OSError):  # it has gone, or this file system has no owners
+        if os.stat(name, dir_fd=folder, follow_symlinks=False).st_uid != 0:
+            return
+        descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            found = os.fstat(descriptor)
+            alone = stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+            if found.st_uid == 0 and (alone or stat.S_ISDIR(found.st_mode)):
+                os.chown(f"/proc/self/fd/{descriptor}", owner.st_uid, owner.st_gid)
+        finally:
+            os.close(descriptor)
+
+
+def followed(path: Path) -> Path:
+    """Where a file is that may be a link. A link of somebody else is followed only to a file of theirs."""
+    if path.is_symlink():
+        link, target = path.lstat().st_uid, Path(os.path.realpath(path))  # as it is if it leads in a circle
+        if link not in (0, os.geteuid()) and not (target.exists() and target.stat().st_uid == link):
+            raise StoreError(
+                f"{path} is a link of {user_name(link)} to a file that is not theirs, so it is not followed; "
+                f"run tocsin as {user_name(link)}, or replace the link"
+            )
+        return target
+    return path
 
 
 def open_private(path: Path, flags: int, mode: int = _PRIVATE) -> int:

@@ -39,16 +39,19 @@ def of_job(store: Store, job: JobKey) -> list[Verdict]:
         return read(connection, str(job))
 
 
-def of_jobs(store: Store, jobs: list[str]) -> dict[str, list[Verdict]]:
-    """By job, all verdicts in the order in which they were given, if any: by one query, for arrays of many tasks."""
+def of_jobs(
+    store: Store, jobs: Iterable[str], *conditions: sa.ColumnElement[bool]
+) -> dict[str, list[Verdict]]:
+    """By job, its verdicts in the order in which they were given, if any: by one query, for arrays of many tasks."""
     found: dict[str, list[Verdict]] = {}
-    wanted = pl.DataFrame({"job": jobs}, schema={"job": pl.String}).unique()
+    wanted = pl.DataFrame({"job": list(jobs)}, schema={"job": pl.String}).unique()
     if wanted.height:
         with store.reading() as connection:
             staged = bulk.stage(connection, verdicts, wanted)
             query = (
                 sa.select(verdicts.c.job, verdicts.c.document)
                 .join_from(staged, verdicts, staged.c.job == verdicts.c.job)
+                .where(*conditions)
                 .order_by(verdicts.c.at, verdicts.c.id)
             )
             for row in connection.execute(query):
@@ -56,45 +59,20 @@ def of_jobs(store: Store, jobs: list[str]) -> dict[str, list[Verdict]]:
     return found
 
 
-def last_at_stage(store: Store, jobs: list[str], stage: Stage) -> dict[str, Verdict]:
+def at_stage(store: Store, jobs: Iterable[str], stage: Stage) -> dict[str, list[Verdict]]:
+    """By job, the verdicts at a stage in order, if any."""
+    found = of_jobs(store, jobs, verdicts.c.stage == str(stage))
+    return {job: sorted(given, key=lambda verdict: verdict.seq) for job, given in found.items()}
+
+
+def last_at_stage(store: Store, jobs: Iterable[str], stage: Stage) -> dict[str, Verdict]:
     """By job, the last verdict at a stage, if any."""
     return {job: found[-1] for job, found in at_stage(store, jobs, stage).items()}
 
 
-def at_stage(store: Store, jobs: list[str], stage: Stage) -> dict[str, list[Verdict]]:
-    """By job, the verdicts at a stage in order, if any."""
-    found: dict[str, list[Verdict]] = {}
-    wanted = pl.DataFrame({"job": jobs}, schema={"job": pl.String}).unique()
-    if wanted.is_empty():
-        return found
-    with store.reading() as connection:
-        staged = bulk.stage(connection, verdicts, wanted)
-        query = (
-            sa.select(verdicts.c.job, verdicts.c.document)
-            .join_from(staged, verdicts, staged.c.job == verdicts.c.job)
-            .where(verdicts.c.stage == str(stage))
-            .order_by(verdicts.c.seq)
-        )
-        for row in connection.execute(query):
-            found.setdefault(row.job, []).append(Verdict.from_json(row.document))
-    return found
-
-
 def alarms(store: Store, jobs: Iterable[str]) -> dict[str, list[Verdict]]:
-    """The alarms that these jobs have raised, by job."""
-    wanted = pl.DataFrame({"job": list(jobs)}, schema={"job": pl.String}).unique()
-    found: dict[str, list[Verdict]] = {}
-    if wanted.height:
-        with store.reading() as connection:
-            staged = bulk.stage(connection, verdicts, wanted)
-            query = (
-                sa.select(verdicts.c.document)
-                .join_from(staged, verdicts, staged.c.job == verdicts.c.job)
-                .where(verdicts.c.level.in_([str(level) for level in ALARMS]))
-            )
-            for document in connection.execute(query).scalars():
-                found.setdefault(document["job"], []).append(Verdict.from_json(document))
-    return found
+    """By job, the alarms that it has raised, if any."""
+    return of_jobs(store, jobs, verdicts.c.level.in_([str(level) for level in ALARMS]))
 
 
 def next_seq(store: Store, jobs: list[str], stage: Stage) -> list[int]:

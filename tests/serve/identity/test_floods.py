@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 from collections import Counter
+from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -33,7 +34,9 @@ class Slow:
 
     def __init__(self) -> None:
         self.go = threading.Event()
-        self.begun = Counter[str]()
+        self.open = Counter[str]()
+        self.most = Counter[str]()
+        """By user, the requests in progress, and the most of them at any time."""
         self.first = threading.Event()
 
     async def __call__(self, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
@@ -42,17 +45,22 @@ class Slow:
                 await send({"type": f"{(await receive())['type']}.complete"})
             return
         who = scope["state"]["principal"]
-        self.begun[who.user if who else ""] += 1
+        user = who.user if who else ""
+        self.open[user] += 1
+        self.most[user] = max(self.most[user], self.open[user])
         if scope["path"] in ("/api/v1/check", "/api/v1/events"):
             self.first.set()
             while not self.go.is_set():
                 await asyncio.sleep(0.005)
         document = {"who": who and {"user": who.user, "role": who.role.name, "method": who.method}}
+        self.open[user] -= 1
         await asgi.answer(send, 200, json.dumps(document).encode(), "application/json")
 
 
-def requests(gate: asgi.App, inner: Slow, token: str, path: str, number: int, other: str) -> list[int]:
-    """The statuses of many requests with one token, all made before that of the other's request is answered."""
+def requests(
+    gate: asgi.App, inner: Slow, token: str, path: str, number: int, other: str, *, settled: int
+) -> list[int]:
+    """The statuses of many requests of ann; when so many are in progress or refused, another user's is answered."""
 
     async def with_peer(scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
         scope[KEY] = LOCAL
@@ -66,7 +74,7 @@ def requests(gate: asgi.App, inner: Slow, token: str, path: str, number: int, ot
                 asyncio.create_task(client.request(method, path, headers=bearer(token)))
                 for _ in range(number)
             ]
-            while not inner.begun:
+            while inner.open["ann"] + sum(task.done() for task in tasks) < settled:
                 await asyncio.sleep(0)
             assert (await client.get("/api/v1/me", headers=bearer(other))).status_code == 200
             inner.go.set()
@@ -77,17 +85,10 @@ def requests(gate: asgi.App, inner: Slow, token: str, path: str, number: int, ot
 
 def test_of_one_users_flood_few_requests_are_in_progress_and_all_are_answered(app: App) -> None:
     inner = Slow()
-    most = 0
     tokens = [new_token(app, name) for name in ("ann", "bob")]
-
-    async def noted(scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
-        nonlocal most
-        if scope["path"] == "/api/v1/me":
-            most = inner.begun["ann"]
-        await inner(scope, receive, send)
-
-    statuses = requests(gated(app, inner=noted), inner, tokens[0], "/api/v1/check", 60, tokens[1])
-    assert 0 < most <= MOST_AT_ONCE
+    gate = gated(app, inner=inner)
+    statuses = requests(gate, inner, tokens[0], "/api/v1/check", 60, tokens[1], settled=MOST_AT_ONCE)
+    assert inner.most["ann"] == MOST_AT_ONCE
     assert statuses == [200] * 60
 
 
@@ -95,7 +96,8 @@ def test_a_user_has_a_limited_number_of_event_streams(app: App) -> None:
     inner = Slow()
     tokens = [new_token(app, name) for name in ("ann", "bob")]
     number = MOST_STREAMS + 20
-    statuses = requests(gated(app, inner=inner), inner, tokens[0], "/api/v1/events", number, tokens[1])
+    gate = gated(app, inner=inner)
+    statuses = requests(gate, inner, tokens[0], "/api/v1/events", number, tokens[1], settled=number)
     assert Counter(statuses) == {200: MOST_STREAMS, 429: 20}
     assert ask(gated(app, inner=inner), "/api/v1/events", headers=bearer(tokens[0])).status_code == 200
 
@@ -123,6 +125,56 @@ def test_the_heartbeat_of_a_relay_does_not_depend_on_what_its_users_send(make_ap
     gate = gated(make_app("requests_per_minute = 6"))
     assert {ask(gate, "/nothing").status_code for _ in range(5)} == {404, 429}
     assert {ask(gate, "/healthz").status_code for _ in range(5)} == {200}
+
+
+def test_streams_whose_clients_have_left_a_relay_take_no_turn(make_app: MakeApp, path: Path) -> None:
+    inner, app = Slow(), make_app("request_seconds = 600")
+    token = new_token(app, "login1", relay=True)
+    with (
+        serving(gated(app, inner=inner)) as url,
+        serving(relay_app(Relay(url, token), body_megabytes=4, seconds=600), path, lifespan="on"),
+    ):
+        for _ in range(MOST_AT_ONCE + 1):
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(os.fspath(path))
+                client.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(os.fspath(path))
+            client.settimeout(20)
+            try:
+                assert status(client, b"GET /api/v1/me HTTP/1.1\r\nHost: x\r\n\r\n") == 200
+            finally:
+                inner.go.set()
+
+
+def test_the_heartbeat_does_not_wait_for_other_requests_from_its_address(app: App) -> None:
+    """Somebody on the login node who sends the head of a login and never its body."""
+    gate = gated(app)
+    sent = asyncio.Event()
+
+    async def body() -> AsyncIterator[bytes]:
+        await sent.wait()
+        yield b"x"
+
+    async def with_peer(scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
+        scope[KEY] = LOCAL
+        await gate(scope, receive, send)
+
+    async def run() -> None:
+        transport = httpx2.ASGITransport(with_peer)  # type: ignore[arg-type]
+        async with httpx2.AsyncClient(transport=transport, base_url=URL, trust_env=False) as client:
+            logins = [
+                asyncio.create_task(client.post("/login", content=body(), headers={"Origin": URL}))
+                for _ in range(MOST_AT_ONCE + 1)
+            ]
+            await asyncio.sleep(0)
+            beat = await asyncio.wait_for(client.get("/healthz"), 10)
+            assert beat.status_code == 200
+            assert not any(login.done() for login in logins)
+            sent.set()
+            await asyncio.gather(*logins)
+
+    asyncio.run(run())
 
 
 @needs_root

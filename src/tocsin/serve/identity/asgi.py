@@ -1,14 +1,27 @@
 """The types of ASGI, and replies that need no framework."""
 
+import asyncio
 import json
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from http import HTTPStatus
 from typing import Any
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.problems import PREFIX, kind_of
 
-__all__ = ["PROBLEM", "App", "Message", "Receive", "Scope", "Send", "answer", "document", "problem", "refuse"]
+__all__ = [
+    "PROBLEM",
+    "App",
+    "Message",
+    "Receive",
+    "Scope",
+    "Send",
+    "answer",
+    "document",
+    "problem",
+    "refuse",
+    "while_connected",
+]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -54,3 +67,21 @@ async def refuse(send: Send, error: TocsinError, headers: list[Header] | None = 
     """Send an exception as a problem document."""
     kind, status = kind_of(error)
     await problem(send, status, str(error), headers, kind=kind)
+
+
+async def while_connected(receive: Receive, reply: Coroutine[Any, Any, None]) -> None:
+    """Send a reply to a request without a body until it is whole or its client has left."""
+    replying, gone = asyncio.create_task(reply), asyncio.create_task(_disconnected(receive))
+    try:
+        await asyncio.wait({replying, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if replying.done():
+            replying.result()  # raises its error
+    finally:
+        for task in (replying, gone):
+            task.cancel()
+        await asyncio.gather(replying, gone, return_exceptions=True)
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

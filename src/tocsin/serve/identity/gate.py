@@ -29,7 +29,8 @@ MOST_STREAMS = 100
 _STREAM_AGAIN = 60.0
 """Seconds after which a refused client may try again."""
 _BEAT = "/healthz"
-"""Not counted: a relay asks it for the heartbeat of a login node, from the same address as all users there."""
+"""Neither counted nor made to wait: a relay asks it for the heartbeat of a login node, from the same address as all
+users there."""
 
 
 class TooMany(Exception):
@@ -81,7 +82,9 @@ class Gate:
         except TocsinError as error:  # forbidden, or Slurm or the store cannot be asked
             await refuse(send, error)
         else:
-            if permission is not None:
+            if template == _BEAT:
+                await self._app(scope, receive, send)
+            elif permission is not None:
                 async with (self._streams if permission.stream else self._turns).turn(key):
                     await self._app(scope, receive, send)
             elif routes:

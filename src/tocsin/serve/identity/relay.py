@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from tocsin.core.errors import SettingsError, Unauthenticated
-from tocsin.serve.identity.asgi import App, Receive, Scope, Send, problem, refuse
+from tocsin.serve.identity.asgi import App, Receive, Scope, Send, problem, refuse, while_connected
 from tocsin.serve.identity.authenticators import user_of
 from tocsin.serve.identity.limits import BodyLimit, Deadline
 from tocsin.serve.identity.peer import Peer
@@ -93,14 +93,19 @@ class Relay:
             raise Unauthenticated("a relay accepts requests only on its unix socket")
         user = await asyncio.to_thread(user_of, request.peer.uid)
         async with self._turns.turn(user):
-            await self._forward_for(user, request, scope, receive, send, self._client)
+            body = _body(scope, receive)
+            reply = self._forward_for(user, request, scope, body, send, self._client)
+            if body is not None:
+                await reply
+            else:  # it may be an event stream, which would go on without its client
+                await while_connected(receive, reply)
 
     async def _forward_for(
         self,
         user: str,
         request: Request,
         scope: Scope,
-        receive: Receive,
+        body: AsyncIterator[bytes] | None,
         send: Send,
         client: httpx2.AsyncClient,
     ) -> None:
@@ -114,7 +119,7 @@ class Relay:
         started = False
         try:
             async with client.stream(
-                request.method, self._url + request.target, headers=headers, content=_body(scope, receive)
+                request.method, self._url + request.target, headers=headers, content=body
             ) as reply:
                 kept = [(n, v) for n, v in reply.headers.raw if n.decode().lower() not in _NOT_RETURNED]
                 await send({"type": "http.response.start", "status": reply.status_code, "headers": kept})

@@ -28,7 +28,7 @@ _EXAMPLE = (
     status_code=200,
     responses={
         200: {
-            "description": "An endless stream; comments keep it alive",
+            "description": "A stream of ten minutes; comments keep it alive",
             "content": {"text/event-stream": {"schema": {"type": "string"}, "example": _EXAMPLE}},
         },
         **ANY_PROBLEM,
@@ -47,7 +47,8 @@ async def events(
 ) -> Response:
     """Verdicts and cases as they are stored; users get the verdicts on their own jobs.
 
-    `Last-Event-ID` resumes after that event. A client that does not keep up is disconnected, and can resume the same way.
+    `Last-Event-ID` resumes after that event. A stream ends after ten minutes, and at once if its client does not keep up;
+    the client can resume the same way.
     """
     broadcast: Broadcast = request.app.state.broadcast
     text = last_event_id or since

@@ -27,8 +27,9 @@ _HEALTH = {"ready": False, "version": __version__, "reasons": [_REASON]}
 @public.get(
     "/healthz", response_class=PlainTextResponse, responses={200: {"description": "The process is alive"}}
 )
-def alive() -> Response:
+async def alive() -> Response:
     """Whether the process answers."""
+    # A plain function would wait for a thread, and slow questions may hold all of them.
     return PlainTextResponse("ok\n")
 
 

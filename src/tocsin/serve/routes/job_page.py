@@ -1,5 +1,6 @@
 """The page of one job: what it requested, how it went, and each verdict in words."""
 
+from dataclasses import replace
 from datetime import tzinfo
 from typing import Any
 
@@ -83,8 +84,8 @@ def _failed(app: App, job: JobWithVerdicts) -> str | None:
 
 
 def _verdict(verdict: Verdict, asker: Principal, zone: tzinfo) -> dict[str, Any]:
-    """Its lines as `tocsin explain` prints them, as far as this person may see it."""
-    shown = Verdict.from_json(visible(verdict.to_json(), asker))
+    """Its lines as `tocsin explain` prints them, as far as this person may see it; the cause is shown once, above all."""
+    shown = replace(Verdict.from_json(visible(verdict.to_json(), asker)), cause=None)
     headline, *lines = map(printable, verdict_screen(shown, explain_headline(shown, None)))
     return {
         "when": stage_time(verdict.stage),

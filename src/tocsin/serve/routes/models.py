@@ -52,6 +52,12 @@ class Change(Place):
         extra="forbid", json_schema_extra={"example": {"why": "better on last week's jobs"}}
     )
 
+    cluster: str | None = Field(
+        None,
+        max_length=100,
+        description="For this cluster only. Without it, a change is for the store's only cluster if that has a champion of its "
+        "own already, and for all clusters otherwise.",
+    )
     why: str = Field("", max_length=2000)
 
 
