@@ -74,11 +74,12 @@ _NO_RESULT = re.compile(
 )
 """With one of these, a line with a number tells of an end, a place, a resource or a fault, not of a result."""
 _QUOTED = re.compile(
-    r"[a-z][a-z0-9]*(?:[_.-][a-z0-9]+)+ ?= ?[^=\s]|\+{1,4} |(?:echo|except|printf?|raise)\b ?[('\" a-z]|log(?:ger|ging)?\.[a-z]+\("
+    r"(?![\w.-]{0,60}(?:last_error|message|reason|state|status) ?=)[a-z][a-z0-9]*(?:[_.-][a-z0-9]+)+ ?= ?[^=\s]"
+    r"|\+{1,4} |(?:echo|except|printf?|raise)\b ?[('\" a-z]|log(?:ger|ging)?\.[a-z]+\("
     r"|-{1,2}[a-z][\w-]{0,40}(?:, --[\w-]{1,40})?(?:[ =]\S{1,40})? {2,}\S"
     r"|-{1,2}[a-z](?:[\w-]{0,40}\w)?(?:[ =]{0,1}[<\[{]|, ?-{1,2}[a-z])"
 )
-"""A setting, a command that a shell echoes before it runs it, a statement of a program, the description of an option."""
+"""A setting (but not a state or a reason), a command that a shell echoes before it runs it, a statement of a program, the description of an option."""
 _OPTION = re.compile(r"\s{1,12}-{1,2}[a-z](?:[\w-]{0,40}\w)?(?:[ ,=<\[|]|$)")
 _ECHO = re.compile(r"\becho (?:-[en]{1,2} )?['\"]")
 """What a shell would write, in a line that shows the command."""
@@ -174,8 +175,8 @@ def quotes(line: str) -> bool:
 
     >>> [quotes(line) for line in ("on_error = abort", "+ grep -c 'killed' log", "except memoryerror:", "-k  keep on errors")]
     [True, True, True, True]
-    >>> [quotes(line) for line in ("status = failed", "exception: killed", "- killed")]
-    [False, False, False]
+    >>> [quotes(line) for line in ("job.state=out_of_memory", "last_error = killed", "exception: killed", "- killed")]
+    [False, False, False, False]
     """
     return bool(_QUOTED.match(line) or _ECHO.search(line))
 

@@ -47,6 +47,12 @@ _COMMON = frozenset(
     xvfb-run zgrep""".split()  # noqa: SIM905  # a list of words reads best so
 )
 """Containers, compilers and tools that many scripts use and no other list has."""
+_TAKES_PATHS = frozenset("srun mpirun mpiexec mpiexec.hydra aprun jsrun orterun prun time".split())  # noqa: SIM905
+_PATH_OPTIONS = frozenset(
+    """-D --chdir -o --output -e --error -i --input --prolog --epilog --task-prolog --task-epilog --container-image
+    --container-mounts -hostfile --hostfile -machinefile --machinefile -f -rankfile --rankfile -wdir --wdir -configfile""".split()  # noqa: SIM905
+)
+"""Options of these launchers whose value is the path of a file or folder."""
 _KNOWN = KNOWN | NETWORK | RUN_TEXT | EXECUTORS | ENDS | NO_PROGRAM | DECLARES | _COMMON
 
 
@@ -87,8 +93,10 @@ def _own_program(command: str) -> str | None:
     """What a command runs, if that is a path or follows a launcher; text of a here-document may look like a bare name."""
     words: Sequence[str] = [word.strip("\"'") for word in command.split(None, 40)]
     program = words[0] if words and "/" in words[0] else None
-    while words and base(words[0]) in WRAPPERS:
-        words = _launched(words[1:])
+    while words and (
+        base(words[0]) in WRAPPERS or words[0][:1] == "-"
+    ):  # an option, without the `env` before it
+        words = _launched(words)
         program = words[0] if words else None
     if program is None or not _PROGRAM.fullmatch(program):
         return None
@@ -113,10 +121,14 @@ def _launched(words: Sequence[str]) -> Sequence[str]:
 
     A bare word after an option may be the program or that option's value; from there on, only a path is certain.
     """
-    after_option = only_paths = False
-    for place, word in enumerate(words):
-        if word[:1] == "-":
+    takes_paths = base(words[0]) in _TAKES_PATHS
+    after_option = only_paths = is_path = False
+    for place, word in enumerate(words[1:], 1):
+        if is_path:
+            after_option = is_path = False
+        elif word[:1] == "-":
             after_option = "=" not in word
+            is_path = takes_paths and word in _PATH_OPTIONS
         elif word[:1].isdigit() or "=" in word:
             after_option = False
         elif "/" in word or not (after_option or only_paths):

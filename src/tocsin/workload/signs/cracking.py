@@ -111,7 +111,7 @@ CRACKING_SIGNS = (
     ),
     rule(
         CYBER,
-        "tries of passwords",
+        "password guessing by a client library",
         "paramiko ftplib smtplib poplib imaplib telnetlib pymysql requests asyncssh",
         "passwords passwds passlist wordlist wordlists pwlist authenticationexception",
         "connect login post auth",
