@@ -5,7 +5,19 @@ from dataclasses import dataclass, field
 
 from tocsin.core.fields import Bytes, Seconds
 
-__all__ = ["Association", "JobLimits", "Machine", "Node", "Partition", "Qos", "Reservation"]
+__all__ = [
+    "DEFAULT_PARTITION",
+    "Association",
+    "JobLimits",
+    "Machine",
+    "Node",
+    "Partition",
+    "Qos",
+    "Reservation",
+]
+
+DEFAULT_PARTITION = "default partition"
+"""The key in `Machine.missing` if the source does not report which partition is the default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
