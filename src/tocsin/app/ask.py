@@ -1,15 +1,18 @@
 """Questions that a reachable service answers, else this process from its own data; the answers are the same."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from tocsin.app import check as checking
 from tocsin.app import jobs as stored
 from tocsin.app.app import App
+from tocsin.app.causes import open_catalogue
 from tocsin.app.check import CheckRequest, Explained
 from tocsin.app.client import Client, reachable
 from tocsin.app.jobs import JobsRequest, JobWithVerdicts
+from tocsin.core.errors import TocsinError
 from tocsin.core.ids import JobKey
 from tocsin.core.job_json import from_json
 from tocsin.core.stages import Stage
@@ -51,7 +54,29 @@ def explain(app: App, job: str, *, cluster: str | None, stage: Stage, local: boo
     if client is None:
         return checking.explain(app, job, cluster=cluster, stage=stage)
     found = client.get(f"/jobs/{quote(job, safe='')}/explanation", cluster=cluster, stage=str(stage))
-    return Explained(Verdict.from_json(found["verdict"]), found["outcome"])
+    verdict = Verdict.from_json(found["verdict"])
+    if "cause" in verdict.missing:
+        verdict = _with_cause(app, client, verdict)
+    return Explained(verdict, found["outcome"])
+
+
+def _with_cause(app: App, client: Client, verdict: Verdict) -> Verdict:
+    """With the cause from output that this process may read and the service may not: home folders are usually closed.
+
+    As everywhere, only what the job's owner may read is read.
+    """
+    from tocsin.causes.job_cause import cause_of_job
+
+    row = from_json(client.get(f"/jobs/{quote(verdict.job, safe='')}")["jobs"][0])
+    try:
+        script = client.get(f"/jobs/{quote(verdict.job, safe='')}/script")["script"]
+    except TocsinError:  # not known, or not for us
+        script = None
+    found = cause_of_job(row, script, open_catalogue(app))
+    missing = {part: why for part, why in verdict.missing.items() if part != "cause"}
+    if found.missing:
+        missing["cause"] = found.missing
+    return replace(verdict, cause=found.cause, missing=missing)
 
 
 def list_jobs(
