@@ -249,6 +249,7 @@ def test_what_a_user_may_request_is_read_as_far_as_it_is_enforced(enforce: str) 
     assert found.qos is not None
     tiny, research = found.associations
     limited = enforce != "associations"
+    assert found.qos_enforced == limited
     assert tiny.limits == (JobLimits(max_time=300, max_tres={"cpu": 1}) if limited else JobLimits())
     assert (research.qos, research.default_qos) == (("high", "normal") if limited else (), "high")
     assert found.operator is False

@@ -143,5 +143,7 @@ class Machine:
     operator: bool | None = None
     """Whether that user may do what only operators may."""
     qos: Mapping[str, Qos] | None = None
+    qos_enforced: bool = True
+    """Whether a QOS that does not exist, or that an account may not use, is refused; else Slurm uses none."""
     missing: dict[str, str] = field(default_factory=dict)
     """What this source could not read, and why."""
