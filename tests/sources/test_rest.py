@@ -71,6 +71,19 @@ def test_the_newest_version_that_both_sides_know_is_used() -> None:
     assert rest_to(Server("v0.0.42", "v0.0.44", "v0.0.50")).served("slurmdb").version == "v0.0.44"
 
 
+def test_an_upgrade_of_slurm_that_retires_the_version_in_use_is_followed() -> None:
+    server = Server("v0.0.40")
+    rest = rest_to(server)
+    assert rest.queue().height
+    server.versions = ("v0.0.42", "v0.0.44")
+    retired = (404, b"Requested URL not found")
+    server.answers = {"/slurm/v0.0.40/jobs": [retired]}
+    with pytest.raises(ClusterError, match=r"does not serve /slurm/v0\.0\.40/jobs"):
+        rest.queue()
+    assert rest.queue().height
+    assert server.paths()[-1] == "/slurm/v0.0.44/jobs/"
+
+
 def test_only_newer_versions_are_read_by_the_newest_adapter_with_a_warning() -> None:
     rest = rest_to(Server("v0.0.52", "v0.0.50", "v0.0.51"))
     served = rest.served("slurm")

@@ -1,6 +1,7 @@
 """Questions that a reachable service answers, else this process from its own data; the answers are the same."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -12,13 +13,17 @@ from tocsin.app.causes import open_catalogue
 from tocsin.app.check import CheckRequest, Explained
 from tocsin.app.client import Client, reachable
 from tocsin.app.jobs import JobsRequest, JobWithVerdicts
-from tocsin.core.errors import TocsinError
+from tocsin.app.service_address import is_own_data
+from tocsin.core.errors import NotFound, TocsinError
 from tocsin.core.ids import JobKey
 from tocsin.core.job_json import from_json
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Verdict
 
 __all__ = ["Rows", "check", "explain", "list_jobs", "show_job"]
+
+
+_ONLY_OWN = "the service does not answer, so only your own data in {} was read"
 
 
 class Rows(NamedTuple):
@@ -52,7 +57,8 @@ def explain(app: App, job: str, *, cluster: str | None, stage: Stage, local: boo
     """The verdict on a job from what was known at the stage, with all evidence."""
     client = _client(app, local)
     if client is None:
-        return checking.explain(app, job, cluster=cluster, stage=stage)
+        with _naming_own_data(app, local):
+            return checking.explain(app, job, cluster=cluster, stage=stage)
     found = client.get(f"/jobs/{quote(job, safe='')}/explanation", cluster=cluster, stage=str(stage))
     verdict = Verdict.from_json(found["verdict"])
     if "cause" in verdict.missing:
@@ -86,6 +92,8 @@ def list_jobs(
     client = _client(app, local)
     if client is None:
         frame = stored.list_jobs(app, request, fields)
+        if frame.is_empty() and not local and is_own_data(app):
+            app.notify(_ONLY_OWN.format(app.home.root))
         return Rows(frame.height, frame.iter_rows(named=True))
     query = {
         "id": request.ids,
@@ -108,13 +116,25 @@ def show_job(app: App, which: str, cluster: str | None, *, local: bool = False) 
     """Every submission and task that an id or a key names, each with its verdicts."""
     client = _client(app, local)
     if client is None:
-        return stored.show_job(app, which, cluster)
+        with _naming_own_data(app, local):
+            return stored.show_job(app, which, cluster)
     found = []
     for document in client.get(f"/jobs/{quote(which, safe='')}", cluster=cluster)["jobs"]:
         row = from_json(document)
         key = JobKey(row["cluster"], row["job_id"], row["task"], row["submit"])
         found.append(JobWithVerdicts(key, row, [Verdict.from_json(each) for each in document["verdicts"]]))
     return found
+
+
+@contextmanager
+def _naming_own_data(app: App, local: bool) -> Iterator[None]:
+    """A job that is not found may be known to the service, which does not answer."""
+    try:
+        yield
+    except NotFound as error:
+        if local or not is_own_data(app):
+            raise
+        raise NotFound(f"{error} ({_ONLY_OWN.format(app.home.root)})") from None
 
 
 def _client(app: App, local: bool) -> Client | None:
