@@ -130,7 +130,9 @@ def test_a_job_that_has_started_or_gone_is_left_alone(store: KillableStore, fake
     assert fake.changes == []
 
 
-def test_the_hold_of_an_array_is_over_when_its_owner_cancels_it(store: KillableStore, fake: FakeSlurm) -> None:
+def test_the_hold_of_an_array_is_over_when_its_owner_cancels_it(
+    store: KillableStore, fake: FakeSlurm
+) -> None:
     with store.writing() as connection:
         merge_in(connection, frame({"job_id": 17, "array": "1-4"}))
     plan(store)

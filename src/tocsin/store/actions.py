@@ -198,7 +198,8 @@ def started(store: Store, keys: Collection[JobKey]) -> set[JobKey]:
                     jobs.c.cluster == cluster,
                     jobs.c.job_id.in_(ids),
                     sa.or_(
-                        sa.and_(jobs.c.array.is_(None), jobs.c.start.is_not(None)), jobs.c.outcome.is_not(None)
+                        sa.and_(jobs.c.array.is_(None), jobs.c.start.is_not(None)),
+                        jobs.c.outcome.is_not(None),
                     ),
                 )
                 found |= {JobKey(*row) for row in connection.execute(query)}
