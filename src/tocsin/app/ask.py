@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from time import time as now
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -14,10 +15,12 @@ from tocsin.app.check import CheckRequest, Explained
 from tocsin.app.client import Client, reachable
 from tocsin.app.jobs import JobsRequest, JobWithVerdicts
 from tocsin.app.service_address import is_own_data
+from tocsin.app.times import parse_time
 from tocsin.core.errors import NotFound, TocsinError
 from tocsin.core.ids import JobKey
 from tocsin.core.job_json import from_json
 from tocsin.core.stages import Stage
+from tocsin.core.units import format_instant
 from tocsin.core.verdict import Verdict
 
 __all__ = ["Rows", "check", "explain", "list_jobs", "show_job"]
@@ -104,12 +107,17 @@ def list_jobs(
         "state": ",".join(request.states),
         "name": ",".join(request.names),
         "domain": ",".join(request.domains),
-        "start": request.starttime,
-        "end": request.endtime,
+        "start": _instant(app, request, request.starttime),
+        "end": _instant(app, request, request.endtime),
     }
     found = client.pages("/jobs", "jobs", request.newest, query)
     rows = [from_json(document) for document in found][::-1]
     return Rows(len(rows), rows)
+
+
+def _instant(app: App, request: JobsRequest, time: str | None) -> str | None:
+    """In UTC: the service may be in another time zone than this user."""
+    return format_instant(parse_time(time, app.zone(request.cluster), now())) if time else None
 
 
 def show_job(app: App, which: str, cluster: str | None, *, local: bool = False) -> list[JobWithVerdicts]:

@@ -4,8 +4,8 @@ import click
 
 from tocsin.app.app import App
 from tocsin.app.roles import ROLES
-from tocsin.app.tokens import TokenRequest, create_token, list_tokens, revoke_token, token_json
 from tocsin.app.service_address import note_own_data
+from tocsin.app.tokens import TokenRequest, create_token, list_tokens, revoke_token, token_json
 from tocsin.cli import options
 from tocsin.cli.output import Column, Listing, print_json, print_line, print_message, text_of
 
