@@ -7,6 +7,7 @@ from tocsin.core.fields import Bytes, Seconds
 
 __all__ = [
     "DEFAULT_PARTITION",
+    "PER_USER",
     "Association",
     "JobLimits",
     "Machine",
@@ -18,6 +19,8 @@ __all__ = [
 
 DEFAULT_PARTITION = "default partition"
 """The key in `Machine.missing` if the source does not report which partition is the default."""
+PER_USER = frozenset({"licenses", "reservations", "associations", "qos"})
+"""The keys in `Machine.missing` of what is read for the user who asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
