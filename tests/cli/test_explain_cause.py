@@ -93,7 +93,7 @@ def test_output_that_the_service_may_not_read_is_read_by_the_user(
                 return {"verdict": verdict, "outcome": "failed"}
             if path.endswith("/script"):
                 raise NotFound("no script of the job is known")
-            return {"jobs": [known]}
+            return {"jobs": [known], "actions": []}
 
     monkeypatch.setattr(ask, "reachable", lambda _: Service())
     said = failed("explain", "4").out

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from tocsin.app import check as checking
 from tocsin.app import jobs as stored
+from tocsin.app.actions import actions_on
 from tocsin.app.app import App
 from tocsin.app.causes import open_catalogue
 from tocsin.app.check import CheckRequest, Explained
@@ -61,12 +62,15 @@ def explain(app: App, job: str, *, cluster: str | None, stage: Stage, local: boo
     client = _client(app, local)
     if client is None:
         with _naming_own_data(app, local):
-            return checking.explain(app, job, cluster=cluster, stage=stage)
+            explained = checking.explain(app, job, cluster=cluster, stage=stage)
+        done = actions_on(app, [explained.verdict.job])
+        return explained._replace(actions=[action.to_json() for action in done])
     found = client.get(f"/jobs/{quote(job, safe='')}/explanation", cluster=cluster, stage=str(stage))
     verdict = Verdict.from_json(found["verdict"])
     if "cause" in verdict.missing:
         verdict = _with_cause(app, client, verdict)
-    return Explained(verdict, found["outcome"])
+    done = client.get(f"/jobs/{quote(verdict.job, safe='')}/actions")["actions"]
+    return Explained(verdict, found["outcome"], done)
 
 
 def _with_cause(app: App, client: Client, verdict: Verdict) -> Verdict:
