@@ -6,6 +6,7 @@ from typing import Any
 
 from tocsin.app.text import clock, count
 from tocsin.core.actions import ActionKind, ActionStatus
+from tocsin.core.printable import printable
 from tocsin.core.stages import Stage
 from tocsin.core.units import format_duration, parse_instant, rounded_memory
 from tocsin.core.verdict import (
@@ -132,7 +133,7 @@ def action_lines(actions: Sequence[Mapping[str, Any]], zone: tzinfo) -> Iterator
         since, until = (at and clock(parse_instant(at, UTC), zone) for at in (each["done"], each["expires"]))
         most = f" until {until} at the latest" if until else ""
         yield ""
-        yield f"  {_DONE[each['kind']]} by tocsin at {since}{most}: {each['reason']}"
+        yield f"  {_DONE[each['kind']]} by tocsin at {since}{most}: {printable(each['reason'])}"
 
 
 def cause_lines(cause: Cause) -> Iterator[str]:
