@@ -3,6 +3,7 @@
 import os
 import stat
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -57,6 +58,36 @@ def test_a_user_whose_rights_only_slurmdbd_knows_is_told_that_they_are_unknown(
     assert scripts.status is Status.NOTE
     assert "does not say whether user watcher may read them" in scripts.text
     assert scripts.fix
+
+
+@pytest.mark.parametrize(
+    ("printed", "status"),
+    [
+        ("slurm_load_ctl_conf error: Unable to contact slurm controller (connect failure)", Status.BROKEN),
+        (
+            "scontrol: error: resolve_ctls_from_dns_srv: res_nsearch error: Host name lookup failure",
+            Status.ABSENT,
+        ),
+    ],
+)
+def test_a_slurmctld_that_does_not_answer_is_broken_unless_the_host_belongs_to_no_cluster(
+    app: App, tmp_path: Path, printed: str, status: Status
+) -> None:
+    """Before anything else is set up, that is what doctor is for."""
+    scontrol = tmp_path / "bin" / "scontrol"
+    scontrol.write_text(f"#!/bin/sh\necho '{printed}' >&2; exit 1\n")
+    slurmctld = found(app)["slurmctld"]
+    assert slurmctld.status is status
+    assert "scontrol ping" in slurmctld.fix
+
+
+def test_a_full_disk_is_broken(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    free = 10 << 20
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=free))
+    assert found(app)["home"].status is Status.BROKEN
+    free = 500 << 20
+    home = found(app)["home"]
+    assert (home.status, home.text.endswith("with 500 MiB free")) == (Status.NOTE, True)
 
 
 def test_whatever_is_broken_comes_with_a_fix(app: App, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,17 @@
 """The script checker reads what changes seldom once for many checks."""
 
-from tocsin.app.script_checker import TimedCache, cached_facts
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tocsin.app import script_checker
+from tocsin.app.app import App
+from tocsin.app.script_checker import ScriptChecker, TimedCache, cached_facts
+from tocsin.app.watch import Followed
 from tocsin.core.decision import Facts, FactsRequest, Screened
+from tocsin.core.machine import Machine
+from tocsin.history.ledger import Ledger
 
 
 def test_cases_and_the_habits_of_a_user_are_read_once_for_many_checks() -> None:
@@ -36,3 +46,32 @@ def test_a_recent_value_is_found_until_it_is_old() -> None:
     for name in "abc":
         recent.get(name, lambda: 2)
     assert [recent.find(name) for name in "abc"] == [None, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [
+        (None, {"machine": "slurmctld does not answer"}),
+        (Machine(cluster="lab", missing={"associations": "slurmdbd does not answer"}), {}),
+    ],
+)
+def test_what_a_user_may_request_is_read_again_soon_if_slurm_did_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failed: tuple[Machine | None, dict[str, str]]
+) -> None:
+    """A check went on for five minutes to report an outage that was over."""
+    clock, asked = [0.0], list[str]()
+    answers: Sequence[tuple[Machine | None, dict[str, str]]] = [failed, (Machine(cluster="lab"), {})]
+
+    def read_machine(_: App, cluster: str, user: str) -> tuple[str, Machine | None, dict[str, str]]:
+        asked.append(user)
+        return cluster, *answers[len(asked) - 1]
+
+    monkeypatch.setattr(script_checker, "read_machine", read_machine)
+    with App(folder=str(tmp_path / "home"), environ={"HOME": str(tmp_path)}) as app:
+        app.home.prepare()
+        checker = ScriptChecker(app, Followed("lab", Ledger(), now=lambda: 0.0), now=lambda: clock[0])
+        for clock[0] in (0, 9):
+            assert checker.prepare("ada") == failed
+        for clock[0] in (10, 200):
+            assert checker.prepare("ada") == answers[1]
+    assert len(asked) == 2

@@ -1,10 +1,11 @@
 """A verdict on one screen, in words that its user reads once."""
 
 from dataclasses import replace
+from datetime import UTC
 
 import pytest
 
-from tocsin.app.verdict_text import check_headline, explain_headline, verdict_screen
+from tocsin.app.verdict_text import action_lines, check_headline, explain_headline, verdict_screen
 from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Failure, Level, MemoryRange, Resources, Verdict
@@ -43,3 +44,19 @@ def test_every_stage_is_a_time_in_words(stage: Stage) -> None:
     text = explain_headline(replace(PLAIN, stage=stage), None)
     assert text.startswith("lab:1@1 as known ")
     assert f"at {stage}:" not in text
+
+
+def test_what_holds_a_job_is_named_with_its_end() -> None:
+    """squeue shows its owner no more than JobHeldAdmin."""
+    hold = {
+        "kind": "hold",
+        "status": "done",
+        "done": "2026-11-19T03:55:58Z",
+        "expires": "2026-11-20T03:55:58Z",
+        "reason": "cryptomining is never allowed",
+    }
+    lines = list(action_lines([hold, {**hold, "status": "undone"}, {**hold, "kind": "notify"}], UTC))
+    assert lines == [
+        "",
+        "  held by tocsin at 2026-11-19T03:55:58 until 2026-11-20T03:55:58 at the latest: cryptomining is never allowed",
+    ]

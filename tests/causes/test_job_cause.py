@@ -82,6 +82,8 @@ def test_an_output_that_names_nothing_is_unknown(folder: Path) -> None:
         ({"outcome": "node_fail"}, "node", "state node_fail"),
         ({"exit_signal": 11}, "segfault", "ended by signal 11"),
         ({"exit_code": 132}, "illegal_instruction", "ended by signal 4"),
+        ({"exit_signal": 9}, "killed", "ended by signal 9"),
+        ({"exit_code": 143}, "killed", "ended by signal 15"),
     ],
 )
 def test_the_record_names_the_cause_where_the_output_does_not(

@@ -3,12 +3,15 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
 from tests.kits.command_line import Tocsin
 from tests.kits.ended_jobs import job, jobs
+from tocsin.app import ask
+from tocsin.core.errors import NotFound
 from tocsin.core.schema import verdict_schema
 from tocsin.store.database import open_store
 from tocsin.store.home import Home
@@ -69,6 +72,33 @@ def test_a_completed_job_has_none_and_an_unreadable_output_says_why(failed: Tocs
     document = json.loads(failed("explain", "4", "--json").out)
     assert document["cause"] is None
     assert "slurm-4.out cannot be read" in document["missing"]["cause"]
+
+
+def test_output_that_the_service_may_not_read_is_read_by_the_user(
+    failed: Tocsin, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On most clusters, home folders are closed to the user who runs the service."""
+    output = run / "slurm-4.out"
+    closed = output.rename(run / "closed")
+    verdict = json.loads(failed("explain", "4", "--json").out)
+    [known] = json.loads(failed("job", "4", "--json").out)["jobs"]
+    assert "cannot be read" in verdict["missing"]["cause"]
+    closed.rename(output)
+
+    class Service:
+        """What it answers."""
+
+        def get(self, path: str, **_: Any) -> Any:
+            if path.endswith("/explanation"):
+                return {"verdict": verdict, "outcome": "failed"}
+            if path.endswith("/script"):
+                raise NotFound("no script of the job is known")
+            return {"jobs": [known], "actions": []}
+
+    monkeypatch.setattr(ask, "reachable", lambda _: Service())
+    said = failed("explain", "4").out
+    assert f"{output}, line 3: RuntimeError: CUDA out of memory." in said
+    assert "not checked: cause" not in said
 
 
 def test_an_output_that_names_nothing_is_unknown(failed: Tocsin, run: Path) -> None:

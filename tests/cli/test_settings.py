@@ -28,6 +28,17 @@ def test_each_setting_is_shown_with_its_origin(
     assert line.split() == ["watch.scripts", "true", "default"], "as a settings file writes it"
 
 
+def test_a_variable_in_upper_case_means_the_cluster_in_the_file(
+    tocsin: Tocsin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It used to add a second cluster, and the first one kept its setting."""
+    (tmp_path / "mine.toml").write_text("[cluster.lab]\ntimeout = 5\n")
+    monkeypatch.setenv("TOCSIN_CLUSTER__LAB__TIMEOUT", "9")
+    shown = json.loads(tocsin("--config", tmp_path / "mine.toml", "config", "show", "--json").out)
+    assert shown["cluster.lab.timeout"]["value"] == 9
+    assert "cluster.LAB.timeout" not in shown
+
+
 def test_a_file_named_on_the_line_wins_over_the_others(tocsin: Tocsin, tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc" / "tocsin.toml").write_text("[history]\nlag = 30\n")

@@ -100,6 +100,11 @@ def test_a_qos_of_no_account_is_refused_whatever_the_account() -> None:
     assert not submitted("--qos=normal", machine=CLUSTER).findings
 
 
+def test_an_unknown_qos_is_fine_where_slurm_does_not_enforce_any() -> None:
+    """Tried on 24.11 with AccountingStorageEnforce=associations: the job completes with no QOS."""
+    assert not submitted("--qos=nosuch", machine=replace(CLUSTER, qos_enforced=False)).findings
+
+
 def test_a_newer_release_takes_a_list_of_qos() -> None:
     machine = replace(CLUSTER, release=(26, 5))
     assert not submitted("-A physics --qos=normal,short", machine=machine).findings

@@ -72,6 +72,46 @@ def test_what_a_newer_slurm_refuses_is_critical_there_alone(line: str, kind: str
 
 
 @pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("--power=level", "not_in_this_release"),
+        ("--cpu-freq=low-high", "not_in_this_release"),
+        ("--switches=4294967297", "not_in_this_release"),
+        ("--external", "not_in_this_release"),
+        ("--consolidate-segments", "not_in_this_release"),
+        ("--deadline=now+4minutes -t 5", "deadline_too_soon"),
+        ("-c 2 --tres-per-task=cpu=4", "cpus_twice"),
+        ("--exclusive -s", "shared_and_not"),
+        ("-N 2 -m plane=2 --ntasks-per-node=2", "nodes_left_empty"),
+        ("-d afterok:12:999999999", "after_impossible_job"),
+    ],
+)
+def test_what_24_11_refuses_is_critical_there(line: str, kind: str) -> None:
+    """Tried on 24.11.5."""
+    assert found(submitted(line, machine=replace(MACHINE, release=(24, 11)))).get(kind) == "critical"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(
+            "--container-id=x",
+            "--oom-kill-step=1",
+            "--segment=2",
+            "--stepmgr",
+            "--mem-bind=sort",
+            "--wckey=*a",
+        ),
+        *("--get-user-env=10", "--begin=elevenses", "--exclusive=topo", "--tres-per-task=cpu=1"),
+        *("-n 1 --ntasks-per-node=2", "-d 12", "-d afterany:5,6", "-N 1,3 -n 4"),
+    ],
+)
+def test_what_24_11_accepts(line: str) -> None:
+    """Tried on 24.11.5."""
+    assert "critical" not in found(submitted(line, machine=replace(MACHINE, release=(24, 11)))).values()
+
+
+@pytest.mark.parametrize(
     ("lines", "kind"),
     [
         (("--gpus-per-task=1 -N 1-2 -p gpu",), "gpus_per_unknown_task"),

@@ -430,6 +430,9 @@ def test_owners_see_what_was_done_to_their_jobs_and_not_what_was_only_recorded(s
     assert [each["kind"] for each in get(served.client(LINUS), f"/jobs/{job}/actions")["actions"]] == [
         "lease"
     ]
+    page = served.client(LINUS).get(f"/jobs/{job}").text
+    assert "delayed by tocsin at 2026-11-15" in page
+    assert "held by tocsin" not in page
     other = own_job(served.client(), "ada")
     assert get(served.client(LINUS), f"/jobs/{other}/actions", 404)["status"] == 404
 

@@ -130,6 +130,20 @@ def test_a_job_that_has_started_or_gone_is_left_alone(store: KillableStore, fake
     assert fake.changes == []
 
 
+def test_the_hold_of_an_array_is_over_when_its_owner_cancels_it(
+    store: KillableStore, fake: FakeSlurm
+) -> None:
+    with store.writing() as connection:
+        merge_in(connection, frame({"job_id": 17, "array": "1-4"}))
+    plan(store)
+    executor(store, fake).step(NOON + 1)
+    assert status(store)[0] == "done"
+    with store.writing() as connection:
+        merge_in(connection, frame({"job_id": 17, "array": "1-4", **ended(None, NOON + 60, "CANCELLED")}))
+    executor(store, fake).step(NOON + 61)
+    assert status(store) == ("over", "the job was no longer pending")
+
+
 def test_a_cluster_that_does_not_answer_is_asked_again_for_ten_minutes(
     store: KillableStore, fake: FakeSlurm
 ) -> None:

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from tests.kits import recordings
-from tests.kits.recordings import RELEASES, VERSIONS
+from tests.kits.recordings import VERSIONS
 from tocsin.core.errors import ClusterError, NotFound, SettingsError
 from tocsin.core.intake import Rejects
 from tocsin.sources.rest import SlurmRest
@@ -71,6 +71,19 @@ def test_the_newest_version_that_both_sides_know_is_used() -> None:
     assert rest_to(Server("v0.0.42", "v0.0.44", "v0.0.50")).served("slurmdb").version == "v0.0.44"
 
 
+def test_an_upgrade_of_slurm_that_retires_the_version_in_use_is_followed() -> None:
+    server = Server("v0.0.40")
+    rest = rest_to(server)
+    assert rest.queue().height
+    server.versions = ("v0.0.42", "v0.0.44")
+    retired = (404, b"Requested URL not found")
+    server.answers = {"/slurm/v0.0.40/jobs": [retired]}
+    with pytest.raises(ClusterError, match=r"does not serve /slurm/v0\.0\.40/jobs"):
+        rest.queue()
+    assert rest.queue().height
+    assert server.paths()[-1] == "/slurm/v0.0.44/jobs/"
+
+
 def test_only_newer_versions_are_read_by_the_newest_adapter_with_a_warning() -> None:
     rest = rest_to(Server("v0.0.52", "v0.0.50", "v0.0.51"))
     served = rest.served("slurm")
@@ -116,7 +129,8 @@ def test_queue_and_accounting_of_each_version_are_read(version: str) -> None:
     assert rejects.total == 0
     assert rest.notes == []
     query = dict(server.asked[-1].url.params)
-    assert query["start_time"] == ("uts1794700000" if RELEASES[version] == "22.05" else "1794700000")
+    plain = version > "v0.0.41"
+    assert query["start_time"] == ("1794700000" if plain else "uts1794700000")
     assert server.asked[-1].headers["X-SLURM-USER-NAME"] == "root"
     assert server.asked[-1].headers["X-SLURM-USER-TOKEN"] == TOKEN
 

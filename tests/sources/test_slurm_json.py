@@ -278,6 +278,16 @@ def test_errors_are_sentences_with_their_number_and_nothing_found_is_none() -> N
     assert warning_texts([{"description": "old plug-in", "source": "x"}]) == ["Slurm warns: old plug-in"]
 
 
+def test_an_empty_result_is_no_warning_and_repeated_ones_are_one() -> None:
+    """Measured on 24.11: each day without jobs brought a warning with an address of its own."""
+    empty = [{"description": "slurmdb_jobs_get(0x7fc52c004b50) found nothing", "source": "_dump_jobs"}]
+    assert warning_texts(empty) == []
+    warned = [
+        {"description": f"parse_x({address}) is old"} for address in ("0x7fc52c004b50", "0x5637e91e4cb0")
+    ]
+    assert warning_texts(warned) == ["Slurm warns: parse_x is old"]
+
+
 # --- files -----------------------------------------------------------------------------------------
 
 

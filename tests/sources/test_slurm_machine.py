@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.kits import recordings
 from tests.sources.test_rest import Server, rest_to
 from tocsin.core.errors import ClusterError
-from tocsin.core.machine import JobLimits, Machine, Node, Partition, Qos, Reservation
+from tocsin.core.machine import DEFAULT_PARTITION, JobLimits, Machine, Node, Partition, Qos, Reservation
 from tocsin.core.units import UNLIMITED
 from tocsin.sources.json_machine import MachineReader
 from tocsin.sources.rest_versions import ADAPTERS
@@ -249,6 +249,7 @@ def test_what_a_user_may_request_is_read_as_far_as_it_is_enforced(enforce: str) 
     assert found.qos is not None
     tiny, research = found.associations
     limited = enforce != "associations"
+    assert found.qos_enforced == limited
     assert tiny.limits == (JobLimits(max_time=300, max_tres={"cpu": 1}) if limited else JobLimits())
     assert (research.qos, research.default_qos) == (("high", "normal") if limited else (), "high")
     assert found.operator is False
@@ -325,3 +326,21 @@ def test_what_slurmrestd_does_not_report_comes_from_scontrol(
     assert machine.max_array_size == size
     assert (reason is None) == ("max_array_size" not in machine.missing)
     assert (reason or "") in machine.missing.get("max_array_size", "")
+
+
+def test_the_default_partition_comes_from_scontrol_where_slurmrestd_does_not_mark_it() -> None:
+    """From 23.11 to 25.11; without it, no script without --partition could be checked."""
+
+    def run(argv: list[str]) -> bytes:
+        asked = "scontrol_partition.txt" if argv[-1] == "partition" else "scontrol_config.txt"
+        name = "26.05" if argv[-1] == "partition" else "22.05"
+        return recordings.text(asked, name).encode()
+
+    alone = machine_from_rest("lab", rest_to(Server("v0.0.44")))
+    assert DEFAULT_PARTITION in alone.missing
+    assert not any(partition.default for partition in alone.partitions)
+    both = machine_from_rest("lab", rest_to(Server("v0.0.44")), run=run)
+    assert DEFAULT_PARTITION not in both.missing
+    marked = [partition.name for partition in both.partitions if partition.default]
+    by_command = read_partitions(recordings.text("scontrol_partition.txt", "26.05"))
+    assert marked == [partition.name for partition in by_command if partition.default] != []

@@ -31,6 +31,7 @@ from tocsin.judge.answers import DetectorModels, Model
 from tocsin.judge.judge import Judge
 from tocsin.store.database import Store
 from tocsin.store.home import Home
+from tocsin.store.jobs import upsert
 from tocsin.watch import watcher as watcher_module
 from tocsin.watch.script_reader import ScriptReader
 from tocsin.watch.watcher import Watcher
@@ -97,6 +98,33 @@ def test_what_ended_before_the_watch_began_is_not_watched(store: Store) -> None:
     watch.step(NOON + 6)
     watch.step(NOON + 300)
     assert stored_verdicts(store) == []
+
+
+def test_what_ended_between_an_import_and_the_first_watch_is_stored_without_verdicts(store: Store) -> None:
+    """Training on the imported jobs may take hours; the jobs of these hours must not run for ever."""
+    hours = NOON + 3 * 3600
+    upsert(store, frame(running(NOON, user="alice")))
+    unseen = ended(NOON + 60, NOON + 90, "FAILED", job_id=2, submit=NOON + 60)
+    cluster = FakeCluster(accounted=[ended(NOON, NOON + 600), unseen])
+    watch = watcher(cluster, store)
+    watch.step(hours)
+    watch.step(hours + 60)
+    assert rows(store, "SELECT job_id, outcome, known_at FROM jobs ORDER BY job_id") == [
+        (1, "completed", hours),
+        (2, "failed", hours),
+    ]
+    assert stored_verdicts(store) == []
+
+
+def test_a_first_watch_reads_a_month_of_accounting_at_most(store: Store) -> None:
+    month = 30 * 86400
+    upsert(store, frame(running(NOON)))
+    cluster = FakeCluster()
+    watch = watcher(cluster, store)
+    rounds = [watch.step(NOON + 2 * month)]
+    while rounds[-1].behind:
+        rounds.append(watch.step(NOON + 2 * month + len(rounds)))
+    assert 25 < len(rounds) < 35, "day by day"
 
 
 def test_a_stub_of_accounting_makes_no_job(store: Store) -> None:

@@ -87,6 +87,8 @@ class Explained(NamedTuple):
     verdict: Verdict
     outcome: str | None
     """How the job has ended since."""
+    actions: Sequence[dict[str, Any]] = ()
+    """What was done to it, as JSON documents."""
 
 
 def check(app: App, request: CheckRequest) -> Verdict:

@@ -24,6 +24,8 @@ __all__ = ["Finding", "Status", "doctor"]
 
 
 LEAST_FREE = 1 << 30
+FULL = 50 << 20
+"""Bytes free below which the store may soon take no more verdicts."""
 LONGEST_ROUND = 120  # seconds after which a verdict would be late
 
 
@@ -62,9 +64,10 @@ def _guarded(link: str, check: Callable[[App], Iterator[Finding]], app: App, fix
 def _home(app: App) -> Iterator[Finding]:
     folder = app.home.prepare().root
     free = shutil.disk_usage(folder).free
-    text = f"{folder} with {free / 2**30:.0f} GiB free"
+    text = f"{folder} with {free >> 30 or free >> 20:,} {'GiB' if free >> 30 else 'MiB'} free"
     if free < LEAST_FREE:
-        yield Finding("home", Status.NOTE, text, "make room, or move it with TOCSIN_HOME")
+        status = Status.BROKEN if free < FULL else Status.NOTE
+        yield Finding("home", status, text, "make room, or move it with TOCSIN_HOME")
     else:
         yield Finding("home", Status.FINE, text)
 

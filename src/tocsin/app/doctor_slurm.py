@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["rest_links", "slurm_links"]
 
 LEAST_JOB_AGE = 60  # an ended job that leaves slurmctld sooner may be missed between two rounds
+_NO_SLURM_CONF = ("resolve_ctls_from_dns_srv", "configuration source")
+"""What Slurm's commands print on a host that has no slurm.conf, and so belongs to no cluster."""
 _ACCOUNTING = (
     "start slurmdbd, or its database; `sacctmgr ping` and slurmdbd's log show what is wrong. Until it answers, jobs get "
     "their verdicts, but ended ones without their usage"
@@ -52,7 +54,8 @@ def _links(conf: str, app: App) -> Iterator[Finding]:
         text = run(["scontrol", "show", "config"], timeout=10, env=env).decode(errors="replace")
     except TocsinError as error:
         followed = any(beat.cluster != "demo" for beat in read_heartbeats(app.home.cache))
-        asked = bool(app.settings.cluster) or followed
+        configured = not any(words in str(error) for words in _NO_SLURM_CONF)
+        asked = bool(app.settings.cluster) or followed or configured
         yield Finding(
             "slurmctld",
             Status.BROKEN if asked else Status.ABSENT,

@@ -12,6 +12,7 @@ from tocsin.app.check import Evidence, ScriptQuestion, judged, read_machine
 from tocsin.app.judge import LiveJudge
 from tocsin.app.watch import Followed
 from tocsin.core.decision import Facts, FactsRequest
+from tocsin.core.machine import PER_USER
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Verdict
 
@@ -26,6 +27,8 @@ __all__ = ["ScriptChecker", "TimedCache", "cached_facts"]
 
 MACHINE_SECONDS = 300
 """Seconds for which a user's limits are cached: reading them takes several requests to Slurm."""
+FAILED_SECONDS = 10
+"""Seconds for which it is cached that they could not be read: a check may wait as long for a Slurm that hangs."""
 EARLIER_SECONDS = 30
 """Seconds for which a user's usual requests and programs are cached."""
 RULES_SECONDS = 0.5
@@ -48,14 +51,17 @@ class TimedCache(Generic[_Key, _Value]):
     def find(self, key: _Key) -> _Value | None:
         """The value, if it has not expired."""
         found = self._cached.get(key)
-        return found[1] if found is not None and self._now() - found[0] < self._seconds else None
+        return found[1] if found is not None and self._now() < found[0] else None
 
-    def get(self, key: _Key, compute: Callable[[], _Value]) -> _Value:
+    def get(
+        self, key: _Key, compute: Callable[[], _Value], seconds: Callable[[_Value], float] | None = None
+    ) -> _Value:
+        """The value; `seconds` gives the lifetime of a new one."""
         found = self._cached.get(key)
-        if found is not None and self._now() - found[0] < self._seconds:
+        if found is not None and self._now() < found[0]:
             return found[1]
         value = compute()
-        self._cached[key] = self._now(), value
+        self._cached[key] = self._now() + (seconds(value) if seconds else self._seconds), value
         self._cached.move_to_end(key)
         while len(self._cached) > self._most:
             self._cached.popitem(last=False)
@@ -86,22 +92,30 @@ def cached_facts(
     return facts
 
 
+def _lifetime(read: "Prepared") -> float:
+    machine, missing = read
+    failed = missing or machine is None or not PER_USER.isdisjoint(machine.missing)
+    return FAILED_SECONDS if failed else MACHINE_SECONDS
+
+
 class ScriptChecker:
     """Checks scripts. `prepare` may run in any thread, `check` in one at a time."""
 
-    def __init__(self, app: App, followed: Followed) -> None:
+    def __init__(self, app: App, followed: Followed, *, now: Callable[[], float] = time.monotonic) -> None:
         self._app, self._followed = app, followed
         self._live = LiveJudge(app, followed.ledger, cluster=followed.name, stages=[Stage.SUBMIT])
         judge = self._live.judge
         judge.facts = cached_facts(judge.facts)
         if allow_list := judge.allow_list:
             judge.allow_list = _cached(allow_list)
-        self._machines: TimedCache[str, Prepared] = TimedCache(MACHINE_SECONDS, _MOST_USERS)
-        self._usual: TimedCache[str, dict[str, Any]] = TimedCache(EARLIER_SECONDS, _MOST_USERS)
+        self._machines: TimedCache[str, Prepared] = TimedCache(MACHINE_SECONDS, _MOST_USERS, now)
+        self._usual: TimedCache[str, dict[str, Any]] = TimedCache(EARLIER_SECONDS, _MOST_USERS, now)
 
     def prepare(self, user: str) -> "Prepared":
         """The cluster's machine and what this user may request; the first time, Slurm is asked."""
-        return self.prepared(user) or self._joined(self._machines.get(user, lambda: self._read_machine(user)))
+        return self.prepared(user) or self._joined(
+            self._machines.get(user, lambda: self._read_machine(user), _lifetime)
+        )
 
     def prepared(self, user: str) -> "Prepared | None":
         """The same, if Slurm need not be asked."""

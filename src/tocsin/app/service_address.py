@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from tocsin.app.app import App
-from tocsin.store.home import SERVICE_HOME
+from tocsin.store.home import SERVICE_HOME, user_name
 
-__all__ = ["SYSTEM_SOCKET", "service_places", "socket_path"]
+__all__ = ["SYSTEM_SOCKET", "is_own_data", "note_own_data", "service_places", "socket_path"]
 
 SYSTEM_SOCKET = Path("/run/tocsin/tocsin.sock")
 _NAME = "tocsin.sock"
@@ -28,3 +28,19 @@ def service_places(app: App) -> list[str]:
         places.append(f"unix:{SYSTEM_SOCKET}")
     places += [app.environ.get("TOCSIN_SERVICE", ""), app.settings.service.url]
     return list(dict.fromkeys(place for place in places if place))
+
+
+def is_own_data(app: App) -> bool:
+    """Whether this user has data of their own on a host where a service with other data is installed."""
+    named = app.folder or app.environ.get("TOCSIN_HOME") or app.settings.store.url
+    return not named and app.home.root != SERVICE_HOME and SYSTEM_SOCKET.parent.is_dir()
+
+
+def note_own_data(app: App) -> None:
+    """Say so, for commands that never ask the service."""
+    if is_own_data(app):
+        owner = user_name(SYSTEM_SOCKET.parent.stat().st_uid)
+        app.notify(
+            f"note: this is your own data in {app.home.root}; for the service's, run the command as user {owner}, or open "
+            "its pages with `tocsin login`"
+        )

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,12 @@ _NOT_SETTINGS = frozenset({"TOCSIN_HOME", "TOCSIN_DATA", "TOCSIN_SERVICE"})
 
 def layers(environ: Mapping[str, str], config_file: str | None) -> Iterator[Layer]:
     """From lowest to highest precedence."""
+    files = list(_files(environ, config_file))
+    yield from files
+    yield from _environment(environ, files)
+
+
+def _files(environ: Mapping[str, str], config_file: str | None) -> Iterator[Layer]:
     yield from _file(SYSTEM_FILE)
     base = environ.get("XDG_CONFIG_HOME") or os.path.join(environ.get("HOME") or "/", ".config")  # noqa: PTH118  # text in, text out
     yield from _file(Path(base) / "tocsin" / "tocsin.toml")
@@ -32,7 +38,6 @@ def layers(environ: Mapping[str, str], config_file: str | None) -> Iterator[Laye
                 else f'the settings file "{config_file}" does not exist; check the path'
             )
         yield from _file(Path(config_file))
-    yield from _environment(environ)
 
 
 def _file(path: Path) -> Iterator[Layer]:
@@ -57,7 +62,7 @@ def _file(path: Path) -> Iterator[Layer]:
         raise SettingsError(f"the settings file {path} is not TOML: {error}") from error
 
 
-def _environment(environ: Mapping[str, str]) -> Iterator[Layer]:
+def _environment(environ: Mapping[str, str], files: Sequence[Layer]) -> Iterator[Layer]:
     """`TOCSIN_STORE__URL=…` is store.url, `TOCSIN_CLUSTER__lab__TIMEOUT=9` is cluster.lab.timeout."""
     for variable, text in environ.items():
         if not variable.startswith(_PREFIX) or variable in _NOT_SETTINGS:
@@ -65,9 +70,18 @@ def _environment(environ: Mapping[str, str]) -> Iterator[Layer]:
         parts = variable[len(_PREFIX) :].split("__")
         if len(parts) < 2:
             continue
-        # A cluster's name keeps its case; sections and keys are lower case.
-        path = [parts[0].lower(), *parts[1:-1], parts[-1].lower()]
+        section, *names, key = parts
+        section = section.lower()
+        path = [section, *(_as_in(files, section, name) for name in names), key.lower()]
         values: Any = text
         for part in reversed(path):
             values = {part: values}
         yield Layer(f"${variable}", values)
+
+
+def _as_in(files: Sequence[Layer], section: str, name: str) -> str:
+    """A name as the files write it, since variables are often in upper case; else as it is given."""
+    named = (
+        each for layer in files if isinstance(known := layer.values.get(section), Mapping) for each in known
+    )
+    return next((each for each in named if each.lower() == name.lower()), name)

@@ -1,11 +1,14 @@
 """A verdict in words: on one screen, or in one line."""
 
-from collections.abc import Iterator, Mapping
-from datetime import tzinfo
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, tzinfo
+from typing import Any
 
 from tocsin.app.text import clock, count
+from tocsin.core.actions import ActionKind, ActionStatus
+from tocsin.core.printable import printable
 from tocsin.core.stages import Stage
-from tocsin.core.units import format_duration, rounded_memory
+from tocsin.core.units import format_duration, parse_instant, rounded_memory
 from tocsin.core.verdict import (
     ALARMS,
     SEEN_FROM,
@@ -19,6 +22,7 @@ from tocsin.core.verdict import (
 )
 
 __all__ = [
+    "action_lines",
     "cause_lines",
     "check_headline",
     "explain_headline",
@@ -28,6 +32,7 @@ __all__ = [
     "verdict_screen",
 ]
 
+_DONE = {ActionKind.HOLD: "held", ActionKind.LEASE: "delayed", ActionKind.CANCEL: "cancelled"}
 _ONE_TIME = ("habit",)
 """Kinds of findings that only one verdict carries; they are printed whatever else is worse."""
 _AI, _AI_DOMAIN = "ai", "machine learning"
@@ -119,6 +124,16 @@ def verdict_screen(verdict: Verdict, headline: str) -> Iterator[str]:
 def _is_qualified(verdict: Verdict, part: str) -> bool:
     """Whether the reason qualifies a prediction that was made, such as one without the user's earlier jobs."""
     return verdict.failure is not None and part.startswith("failure.")
+
+
+def action_lines(actions: Sequence[Mapping[str, Any]], zone: tzinfo) -> Iterator[str]:
+    """What was done to a job and is still in force, from the documents of its actions."""
+    in_force = [each for each in actions if each["kind"] in _DONE and each["status"] == ActionStatus.DONE]
+    for each in in_force:
+        since, until = (at and clock(parse_instant(at, UTC), zone) for at in (each["done"], each["expires"]))
+        most = f" until {until} at the latest" if until else ""
+        yield ""
+        yield f"  {_DONE[each['kind']]} by tocsin at {since}{most}: {printable(each['reason'])}"
 
 
 def cause_lines(cause: Cause) -> Iterator[str]:

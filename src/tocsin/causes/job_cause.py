@@ -29,7 +29,15 @@ _BY_OUTCOME = {
     str(Outcome.NODE_FAIL): _NODE,
     str(Outcome.BOOT_FAIL): _NODE,
 }
-_BY_SIGNAL = {4: "illegal_instruction", 6: "abort", 7: "segfault", 8: "floating_point", 11: "segfault"}
+_BY_SIGNAL = {
+    4: "illegal_instruction",
+    6: "abort",
+    7: "segfault",
+    8: "floating_point",
+    9: "killed",
+    11: "segfault",
+    15: "killed",
+}
 
 
 @dataclass(frozen=True, slots=True)

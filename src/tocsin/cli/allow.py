@@ -15,6 +15,7 @@ from tocsin.app.allow import (
     set_default,
 )
 from tocsin.app.app import App
+from tocsin.app.service_address import note_own_data
 from tocsin.app.text import clock, count
 from tocsin.cli import options
 from tocsin.cli.output import Column, Listing, print_json, print_line, text_of
@@ -39,6 +40,7 @@ def allow(context: click.Context) -> None:
 
     Entries are kept in the store, beside the file named by the setting workload.allow_file.
     """
+    note_own_data(context.obj)
     if context.invoked_subcommand is None:
         context.invoke(list_)
 

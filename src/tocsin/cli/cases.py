@@ -7,6 +7,7 @@ import click
 
 from tocsin.app.app import App
 from tocsin.app.cases import CaseDetails, answer_cases, list_cases, show_case
+from tocsin.app.service_address import note_own_data
 from tocsin.app.text import clock
 from tocsin.cli import options
 from tocsin.cli.output import Column, Listing, print_json, print_line, print_message
@@ -26,6 +27,7 @@ def cases(context: click.Context) -> None:
 
     A dismissed case raises no more alarms for what was dismissed; a confirmed one still does.
     """
+    note_own_data(context.obj)
     if context.invoked_subcommand is None:
         context.invoke(list_)
 

@@ -10,9 +10,10 @@ from tocsin.app.app import App
 from tocsin.app.ask import check as check_script
 from tocsin.app.ask import explain as explain_job
 from tocsin.app.check import CheckRequest, draw_risk
-from tocsin.app.verdict_text import check_headline, explain_headline, verdict_screen
+from tocsin.app.verdict_text import action_lines, check_headline, explain_headline, verdict_screen
 from tocsin.cli import options
 from tocsin.cli.output import print_json, print_line, print_message
+from tocsin.core.ids import parse_key
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Level, Verdict
 
@@ -103,6 +104,10 @@ def explain(
     for path in draw_risk(explained.verdict, out) if out else ():
         print_message(f"wrote {path}")
     _print(explained.verdict, explain_headline(explained.verdict, explained.outcome), as_json)
+    for line in (
+        () if as_json else action_lines(explained.actions, app.zone(parse_key(explained.verdict.job).cluster))
+    ):
+        print_line(line)
 
 
 def _print(verdict: Verdict, headline: str, as_json: bool) -> None:

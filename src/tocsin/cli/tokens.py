@@ -4,6 +4,7 @@ import click
 
 from tocsin.app.app import App
 from tocsin.app.roles import ROLES
+from tocsin.app.service_address import note_own_data
 from tocsin.app.tokens import TokenRequest, create_token, list_tokens, revoke_token, token_json
 from tocsin.cli import options
 from tocsin.cli.output import Column, Listing, print_json, print_line, print_message, text_of
@@ -18,6 +19,7 @@ def tokens(context: click.Context) -> None:
 
     Only for administrators, on the service's host.
     """
+    note_own_data(context.obj)
     if context.invoked_subcommand is None:
         context.invoke(list_)
 

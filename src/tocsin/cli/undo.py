@@ -9,6 +9,7 @@ from tocsin.app.actions import ActionRequest, list_actions
 from tocsin.app.actions import expire as release_expired
 from tocsin.app.actions import undo as undo_actions
 from tocsin.app.app import App
+from tocsin.app.service_address import note_own_data
 from tocsin.app.text import clock, count
 from tocsin.cli import options
 from tocsin.cli.output import Column, Listing, print_json, print_line, print_message, text_of
@@ -34,6 +35,7 @@ def actions(app: App, request: ActionRequest, listing: Listing) -> None:
 
     While policy.mode is shadow, nothing is done; --all lists what would have been done.
     """
+    note_own_data(app)
     found = list_actions(app, request)
     if listing.as_json:
         print_json({"actions": [action.to_json() for action in found]})
@@ -58,6 +60,7 @@ def undo(app: App, numbers: tuple[int, ...], everything: bool, note: str, as_jso
     """
     if bool(numbers) == everything:
         raise click.UsageError("name the numbers of actions, or --all")
+    note_own_data(app)
     done = undo_actions(app, numbers, everything=everything, note=note)
     if as_json:
         print_json({"actions": [action.to_json() for action in done]})

@@ -5,7 +5,22 @@ from dataclasses import dataclass, field
 
 from tocsin.core.fields import Bytes, Seconds
 
-__all__ = ["Association", "JobLimits", "Machine", "Node", "Partition", "Qos", "Reservation"]
+__all__ = [
+    "DEFAULT_PARTITION",
+    "PER_USER",
+    "Association",
+    "JobLimits",
+    "Machine",
+    "Node",
+    "Partition",
+    "Qos",
+    "Reservation",
+]
+
+DEFAULT_PARTITION = "default partition"
+"""The key in `Machine.missing` if the source does not report which partition is the default."""
+PER_USER = frozenset({"licenses", "reservations", "associations", "qos"})
+"""The keys in `Machine.missing` of what is read for the user who asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,5 +146,7 @@ class Machine:
     operator: bool | None = None
     """Whether that user may do what only operators may."""
     qos: Mapping[str, Qos] | None = None
+    qos_enforced: bool = True
+    """Whether a QOS that does not exist, or that an account may not use, is refused; else Slurm uses none."""
     missing: dict[str, str] = field(default_factory=dict)
     """What this source could not read, and why."""

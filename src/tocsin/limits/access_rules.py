@@ -128,6 +128,8 @@ def _any_account(associations: Sequence[Association]) -> Association | None:
 
 
 def _qos(qos: str, association: Association | None, machine: Machine) -> Problem | None:
+    if not machine.qos_enforced:
+        return None
     allowed = association.qos if association and association.qos else tuple(machine.qos or ())
     if not allowed or qos.lower() in {name.lower() for name in allowed}:
         return None

@@ -11,7 +11,7 @@ import polars as pl
 
 from tocsin.core.detector import Budget, Known, Need, Parts
 from tocsin.core.errors import ModelError
-from tocsin.core.machine import Machine
+from tocsin.core.machine import DEFAULT_PARTITION, Machine
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Finding, Level
 from tocsin.history.numbers import numbers_of
@@ -216,7 +216,8 @@ def _of_machine(
     wanted: list[Demand] = []
     for demand in demands(asked, submissions, capacity.default, capacity.machine.release):
         if demand["partition"] is None:
-            missing[demand["row"]][NAME] = _NO_PARTITION
+            why = capacity.machine.missing.get(DEFAULT_PARTITION)
+            missing[demand["row"]][NAME] = f"{_NO_PARTITION} ({why})" if why else _NO_PARTITION
             continue
         demand["has_run_here"] = has_run_here(history[demand["row"]])
         release = capacity.machine.release

@@ -1,7 +1,7 @@
-"""Values that one release of Slurm accepts and another refuses; 22.05 and 26.05 were compared, none between them."""
+"""Values that one release of Slurm accepts and another refuses: 22.05, 24.11 and 26.05 were compared."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tocsin.scripts.submission import Submission
@@ -10,11 +10,15 @@ __all__ = [
     "COUNTS",
     "NEWER",
     "NEWER_OPTIONS",
+    "NEWEST_OPTIONS",
     "OLDER",
+    "OLDEST",
     "as_read",
     "newer_options",
     "newer_values",
+    "newest_options",
     "older_values",
+    "oldest_values",
     "too_large",
 ]
 
@@ -34,21 +38,24 @@ NEWER = {
 
 OLDER = {
     "--constraint": _NESTED,
-    "--cpu-freq": "[^:]*-[^:]*",
-    "--dependency": r".*_(?![\d*]).*",
     "--get-user-env": ".+",
     "--mem-bind": "(?:.*,)?(?:no)?sort(?:,.*)?",
-    "--power": ".*",
-    "--tres-per-task": "(?:.*,)?(?!cpu[:=]|mem[:=]|node[:=]|billing[:=])[^,:=/]+[:=].*",
     "--wckey": r"\*.*",
 }
-"""By option, a pattern of the values that 26.05 refuses."""
+"""By option, a pattern of the values that 26.05 refuses, and 24.11 accepts."""
 
-NEWER_OPTIONS = (
-    *("--consolidate-segments", "--container-id", "--external", "--oom-kill-step", "--segment"),
-    *("--stepmgr", "--tres-bind"),
-)
+OLDEST = {
+    "--cpu-freq": "[^:]*-[^:]*",
+    "--dependency": r".*_(?![\d*]).*",
+    "--power": ".*",
+    "--tres-per-task": "(?:.*,)?(?!cpu[:=]|mem[:=]|node[:=]|billing[:=])[^,:=/]+[:=].*",
+}
+"""By option, a pattern of the values that 24.11 refuses, and 22.05 accepts."""
+
+NEWER_OPTIONS = ("--container-id", "--oom-kill-step", "--segment", "--stepmgr", "--tres-bind")
 """Options that 22.05 does not know."""
+NEWEST_OPTIONS = ("--consolidate-segments", "--external")
+"""Options that 24.11 does not know."""
 _NOT_READ = ("--get-user-env", "--power")
 """26.05 ignores or accepts their variables."""
 
@@ -77,7 +84,15 @@ def as_read(submission: Submission, release: tuple[int, int] | None) -> Submissi
 
 
 def newer_options(submission: Submission) -> str | None:
-    given = next((o for o in NEWER_OPTIONS if (d := submission.last(o)) and not d.source), None)
+    return _unknown_option(submission, NEWER_OPTIONS)
+
+
+def newest_options(submission: Submission) -> str | None:
+    return _unknown_option(submission, NEWEST_OPTIONS)
+
+
+def _unknown_option(submission: Submission, options: Sequence[str]) -> str | None:
+    given = next((o for o in options if (d := submission.last(o)) and not d.source), None)
     return f"has {given}, which this release of Slurm does not know" if given else None
 
 
@@ -87,6 +102,10 @@ def newer_values(submission: Submission) -> str | None:
 
 def older_values(submission: Submission) -> str | None:
     return _unknown(submission, OLDER)
+
+
+def oldest_values(submission: Submission) -> str | None:
+    return _unknown(submission, OLDEST)
 
 
 def too_large(submission: Submission) -> str | None:

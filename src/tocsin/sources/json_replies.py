@@ -34,6 +34,8 @@ NO_RESULTS = 9003  # 22.05 reports an empty result as an error
 
 Reader = Callable[[Mapping[str, Any]], dict[str, Any]]
 
+_ADDRESS = re.compile(r"\(?0x[0-9a-f]{6,16}\)?")
+_NOTHING = "found nothing"
 _VERSION = re.compile(r"v\d{1,3}\.\d{1,3}\.\d{1,5}")
 
 
@@ -86,8 +88,12 @@ def error_numbers(errors: Any) -> set[int]:
 
 
 def warning_texts(warnings: Any) -> list[str]:
-    """Warnings as notes."""
-    return list(dict.fromkeys(f"Slurm warns: {_sentence(warning)}" for warning in _entries(warnings)))[:20]
+    """Warnings as notes; an empty result is none.
+
+    Without addresses in memory, which would make each a new one.
+    """
+    texts = (_ADDRESS.sub("", _sentence(warning)) for warning in _entries(warnings))
+    return list(dict.fromkeys(f"Slurm warns: {text}" for text in texts if not text.endswith(_NOTHING)))[:20]
 
 
 def _entries(value: Any) -> list[Any]:

@@ -44,7 +44,7 @@ class SlurmRest:
         self.url = without_password(url)
         self.notes: list[str] = []
         self.release: tuple[int, int] | None = None  # of Slurm, known after nodes or partitions were read
-        self._http = RestHttp(url, user=user, token=token, **options)
+        self._http = RestHttp(url, user=user, token=token, unserved=self._forget_versions, **options)
         # One dump at a time, since they are large; but slurmctld's queue does not wait for slurmdbd.
         self._one_dump = {"slurm": threading.Lock(), "slurmdb": threading.Lock()}
         self._offers: dict[str, set[str]] = {}
@@ -66,11 +66,12 @@ class SlurmRest:
 
         For the queue, the newest that shows which jobs want whole nodes, if there is one.
         """
-        if not self._offers:
-            self._offers = self._offered()
-            for name in self._offers:
-                self._note(notes_on_version(self.served(name).version))
-        offered = self._offers.get(family)
+        offers = self._offers
+        if not offers:
+            self._offers = offers = self._offered()
+            for versions in offers.values():
+                self._note(notes_on_version(_choose(versions).version))
+        offered = offers.get(family)
         if not offered:
             raise ClusterError(
                 f"slurmrestd at {self.url} serves no {family} API; start it with the plug-in openapi/{family}"
@@ -83,6 +84,10 @@ class SlurmRest:
         versions = {_choose(offered).version for offered in self._offers.values()}
         notes = [note for version in sorted(versions) for note in notes_on_version(version)]
         return [f"slurmrestd at {self.url}: {note}" for note in (*notes, self._unread) if note]
+
+    def _forget_versions(self) -> None:
+        """An upgrade of Slurm may retire the version in use: the next question asks what is served."""
+        self._offers = {}
 
     def _offered(self) -> dict[str, set[str]]:
         status, body = self._http.request("GET", "/openapi/v3")

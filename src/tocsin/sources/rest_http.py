@@ -35,7 +35,8 @@ class RestHttp:
 
     `timeout` bounds silence and every small request, `deadline` a whole dump. No try begins later than `retry_seconds`
     after the first. With `local`, a unix socket is first
-    tried without a token, since rest_auth/local needs none. Tests pass `transport`, `sleep`, `now` and `jitter`.
+    tried without a token, since rest_auth/local needs none. `unserved` is called when a path is not served. Tests pass
+    `transport`, `sleep`, `now` and `jitter`.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class RestHttp:
         now: Callable[[], float] = time.monotonic,
         jitter: Callable[[], float] = random.random,
         transport: httpx2.BaseTransport | None = None,
+        unserved: Callable[[], None] = lambda: None,
     ) -> None:
         self.url, self.user = without_password(url), user
         self._token, self._tries, self._retry_seconds = token, tries, retry_seconds
@@ -60,6 +62,7 @@ class RestHttp:
         self._timeout, self._total = timeout, max(deadline, timeout)
         self._deadline = Deadline(now)
         self._client = _client(url, timeout, transport, self._deadline)
+        self._unserved = unserved
         self._send_token = not (local and url.startswith("unix:"))
 
     def close(self) -> None:
@@ -142,6 +145,8 @@ class RestHttp:
         """The error for a reply with this status, with the next step."""
         reply = json_object(body)
         numbers = error_numbers(reply.get("errors"))
+        if status in (404, 405):
+            self._unserved()
         if status in _TOKEN_STATUSES or _TOKEN_ERROR in numbers:
             return ClusterError(
                 f"slurmrestd at {self.url} refuses the token of {self.user} (HTTP {status}): it has expired or is "

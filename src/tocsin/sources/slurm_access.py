@@ -72,6 +72,7 @@ def with_access(machine: Machine, run: Run, user: str, config: Mapping[str, str]
             row["Name"]: _qos(row, limited, "qos" in enforced)
             for row in (_columns(line, _QOS) for line in qos)
         },
+        qos_enforced="qos" in enforced,
         missing=missing,
     )
 

@@ -143,9 +143,10 @@ class SlurmCluster(SlurmActions):
             asked = ["sacctmgr", "-n", "-P", "show", "user", user, "format=AdminLevel"]
             level = self._run(asked).decode("utf-8", "replace").strip()
             if level not in ("Operator", "Administrator"):
+                known = f"modify user {user} set" if level else f"add user {user} account=root"
                 return (
                     f"user {user} is not a Slurm Operator; an administrator can run "
-                    f"`sacctmgr modify user {user} set AdminLevel=Operator`"
+                    f"`sacctmgr -i {known} AdminLevel=Operator`"
                 )
         return None
 

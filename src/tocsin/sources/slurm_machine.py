@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tocsin.core.errors import ClusterError, UnitError
-from tocsin.core.machine import Machine, Node, Partition
+from tocsin.core.machine import DEFAULT_PARTITION, Machine, Node, Partition
 from tocsin.core.units import parse_duration
 from tocsin.sources.json_values import ABSENT, MEGABYTE, gpus_in, read_release
 from tocsin.sources.slurm_access import with_access
@@ -60,7 +60,7 @@ def machine_from_rest(
             reason = f"slurmrestd does not report it, and scontrol failed: {error}"
         else:
             if config.get("ClusterName") == cluster:
-                machine = _with_settings(machine, config)
+                machine = _with_settings(_with_default_partition(machine, run), config)
                 return machine if user is None else with_access(machine, run, user, config)
             reason = "slurmrestd does not report it, and scontrol here is of another cluster"
     return replace(machine, missing={**missing, "max_array_size": reason})
@@ -81,6 +81,24 @@ def _with_settings(machine: Machine, config: dict[str, str]) -> Machine:
         cpu_governors=_list(config.get("CpuFreqGovernors")) or None,
         sampling=int(sampled[1]) if sampled else None,
         cpus_by=_cpus_by(config),
+    )
+
+
+def _with_default_partition(machine: Machine, run: Callable[[list[str]], bytes]) -> Machine:
+    """Most versions of slurmrestd do not report it, and most jobs name no partition."""
+    if DEFAULT_PARTITION not in machine.missing:
+        return machine
+    try:
+        listed = read_partitions(
+            run(["scontrol", "-a", "-o", "show", "partition"]).decode("utf-8", "replace")
+        )
+    except ClusterError:
+        return machine
+    marked = {partition.name for partition in listed if partition.default}
+    return replace(
+        machine,
+        partitions=tuple(replace(each, default=each.name in marked) for each in machine.partitions),
+        missing={part: why for part, why in machine.missing.items() if part != DEFAULT_PARTITION},
     )
 
 

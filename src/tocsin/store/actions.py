@@ -196,7 +196,7 @@ def find(store: Store, number: int) -> Action:
 
 
 def started(store: Store, keys: Collection[JobKey]) -> set[JobKey]:
-    """Which of these jobs are known to have started or ended; for an array, its tasks count."""
+    """Which of these jobs are known to have started or ended; an array only ends, its tasks start."""
     wanted, found = sorted(keys, key=lambda key: (key.cluster, key.job_id)), set()
     with store.reading() as connection:
         for cluster, group in groupby(wanted, key=lambda key: key.cluster):
@@ -205,8 +205,10 @@ def started(store: Store, keys: Collection[JobKey]) -> set[JobKey]:
                 query = sa.select(*(jobs.c[name] for name in KEY)).where(
                     jobs.c.cluster == cluster,
                     jobs.c.job_id.in_(ids),
-                    jobs.c.array.is_(None),
-                    sa.or_(jobs.c.start.is_not(None), jobs.c.outcome.is_not(None)),
+                    sa.or_(
+                        sa.and_(jobs.c.array.is_(None), jobs.c.start.is_not(None)),
+                        jobs.c.outcome.is_not(None),
+                    ),
                 )
                 found |= {JobKey(*row) for row in connection.execute(query)}
     return {key for key in keys if key._replace(task=NO_TASK if key.task is None else key.task) in found}

@@ -41,8 +41,12 @@ class Progress:
     """Everything in accounting up to here is stored and has its verdicts."""
 
 
-def begin(store: Store, cluster: str, now: int) -> Progress:
-    """The progress of this cluster's watch; the first watch begins now."""
+def begin(store: Store, cluster: str, now: int, *, catch_up: int = 0) -> Progress:
+    """The progress of this cluster's watch; the first watch begins now.
+
+    The first watch reads accounting from the last event in the store on, at most `catch_up` seconds back: jobs that an
+    import saw alive, or did not see at all, may have ended since then.
+    """
     identity = f"watch:{cluster}"
     query = (
         sa.select(imports.c.id, imports.c.started, imports.c.position)
@@ -53,12 +57,22 @@ def begin(store: Store, cluster: str, now: int) -> Progress:
     with store.writing() as connection:
         row = connection.execute(query).first()
         if row is None:
+            reached = max(now - catch_up, _last_event(connection, cluster, now)) if catch_up else now
             zeros: dict[str, Any] = dict.fromkeys(("read", "new", "updated", "unchanged"), 0)
             connection.execute(
-                sa.insert(imports).values(identity=identity, started=now, position=now, rejected={}, **zeros)
+                sa.insert(imports).values(
+                    identity=identity, started=now, position=reached, rejected={}, **zeros
+                )
             )
             row = connection.execute(query).one()
     return Progress(row.id, row.started, row.position)
+
+
+def _last_event(connection: sa.Connection, cluster: str, now: int) -> int:
+    """The last instant that a stored job of this cluster tells about; now if there is no job."""
+    instants = (sa.func.max(jobs.c[name]) for name in ("submit", "start", "end"))
+    row = connection.execute(sa.select(*instants).where(jobs.c.cluster == cluster)).one()
+    return min(now, max((at for at in row if at is not None), default=now))
 
 
 def advance(store: Store, progress: Progress, reached: int) -> Progress:

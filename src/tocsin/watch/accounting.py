@@ -13,7 +13,7 @@ from tocsin.core.ports import Cluster
 from tocsin.store.watching import Progress
 from tocsin.watch.observations import NOTHING, from_accounting
 
-__all__ = ["COST_SHARE", "OVERLAP", "Accounting", "Answer"]
+__all__ = ["COST_SHARE", "OVERLAP", "SPAN", "Accounting", "Answer"]
 
 COST_SHARE = 20
 """A question to Slurm is repeated after this many times the duration of its answer, up to a bound."""
@@ -107,7 +107,7 @@ class Accounting:
         frames = [NOTHING]
         try:
             frames += (
-                from_accounting(frame, began=progress.began, now=now)
+                from_accounting(frame, now=now)
                 for frame in self._cluster.accounting(progress.reached - OVERLAP, until + 1)
             )
         except (ClusterError, SourceError) as error:

@@ -67,13 +67,13 @@ def settled(ends: pl.DataFrame, *, now: int) -> pl.DataFrame:
     return ends.filter(pl.col("end") + GRACE <= now)
 
 
-def from_accounting(frame: pl.DataFrame, *, began: int, now: int) -> pl.DataFrame:
+def from_accounting(frame: pl.DataFrame, *, now: int) -> pl.DataFrame:
     """The ended jobs in a frame of accounting; their outcomes are known from now on.
 
     A record without a partition is a stub: for some seconds, slurmdbd knows that a job ended but not its request, nor
     that it is a task of an array. For jobs that are alive, only the queue counts.
     """
-    good = _OVER & (pl.col("end") >= began) & pl.col("partition").is_not_null()
+    good = _OVER & pl.col("end").is_not_null() & pl.col("partition").is_not_null()
     return (
         frame.filter(good.fill_null(False) & pl.col("submit").is_not_null() & pl.col("job_id").is_not_null())
         .unique(KEY, keep="last", maintain_order=True)

@@ -21,7 +21,7 @@ from tocsin.store.database import Store
 from tocsin.store.jobs import merge_in
 from tocsin.store.outbox import Subscriptions
 from tocsin.watch import stages
-from tocsin.watch.accounting import COST_SHARE, OVERLAP, Accounting
+from tocsin.watch.accounting import COST_SHARE, OVERLAP, SPAN, Accounting
 from tocsin.watch.arrays import missing_arrays
 from tocsin.watch.challengers import Challengers
 from tocsin.watch.due_verdicts import DueVerdicts, OnVerdicts
@@ -46,6 +46,9 @@ urgent job."""
 FIRST_PATIENCE = 5.0
 """Seconds for which the first round waits for accounting: late verdicts depend on what was known then, so jobs that
 ended while nobody watched get theirs before jobs that are in the queue now."""
+
+CATCH_UP = 30 * 86400
+"""Seconds of accounting that the first watch of a cluster reads at most, for what imports have not seen."""
 
 _END = stages.BITS[Stage.END]
 _SEEN = ("job", *KEY, "start", "end", "outcome")
@@ -149,15 +152,17 @@ class Watcher:
         answer = self._accounting.read(
             progress,
             now,
-            wanted=len(self._unaccounted) > 0,
+            wanted=len(self._unaccounted) > 0 or now - progress.reached > SPAN,
             patience=FIRST_PATIENCE if self._last_read is None else 0.0,
         )
         problems += self._accounting.problems
-        ended = answer.ended if answer else NOTHING
+        accounted = answer.ended if answer else NOTHING
+        before = pl.col("end") < progress.began
+        past, ended = accounted.filter(before), accounted.filter(~before)
         self._due_verdicts.load(ended["job"])
         within = max(ROUND_SECONDS, COST_SHARE * cost)
         complete = answer is not None and answer.complete
-        verdicts = self._settle(queue, ended, recent, now, problems, caught_up=complete, within=within)
+        verdicts = self._settle(queue, ended, past, recent, now, problems, caught_up=complete, within=within)
         if answer is not None:
             # Old records are complete; of the recent ones, some may still be on their way.
             reached = min(answer.until, self._unaccounted.floor(now)) if complete else answer.until
@@ -180,7 +185,7 @@ class Watcher:
         name = self.cluster.name
         if self._progress is not None and self._last_read is not None:
             return self._progress, _NOTHING_SEEN
-        self._progress = watching.begin(self.store, name, now)
+        self._progress = watching.begin(self.store, name, now, catch_up=CATCH_UP)
         # Jobs that were alive when the last process stopped, and are not in the queue now, have ended meanwhile.
         self._living |= set(watching.living(self.store, name).select(key_text()).to_series())
         if self.scripts is not None:
@@ -210,6 +215,7 @@ class Watcher:
         self,
         queue: pl.DataFrame,
         ended: pl.DataFrame,
+        past: pl.DataFrame,
         recent: pl.DataFrame,
         now: int,
         problems: list[str],
@@ -217,7 +223,10 @@ class Watcher:
         caught_up: bool,
         within: float,
     ) -> list[Verdict]:
-        """Store the observations, then give the verdicts that are due; those that can wait, `within` these seconds."""
+        """Store the observations, then give the verdicts that are due; those that can wait, `within` these seconds.
+
+        `past`: the jobs that ended before the watch began. They are stored and get no verdict.
+        """
         queued = with_outcomes(queue.filter((pl.col("given") & _END) == 0), now=now).drop("given")
         shown = queued.filter(pl.col("outcome").is_not_null()).select(_SEEN)
         awaited = pl.concat([self._awaited, recent, shown]).unique("job", keep="last", maintain_order=True)
@@ -229,8 +238,9 @@ class Watcher:
             problems += [self.scripts.problem] if self.scripts.problem else []
         lost = self._lost(now) if caught_up else NOTHING
         fresh_queued, queue_seen = changed(queued, self._queue_seen)
+        fresh_past, past_seen = changed(past, self._ended_seen)
         fresh_ended, ended_seen = changed(ended, self._ended_seen)
-        fresh = [frame for frame in (fresh_queued, fresh_ended, arrays, lost) if frame.height]
+        fresh = [frame for frame in (fresh_queued, fresh_past, fresh_ended, arrays, lost) if frame.height]
         if fresh or over.height:
             # Sinks get an end once: from accounting, or when it had its time.
             events = [without_ends(fresh_queued), fresh_ended, arrays, lost, self._records(queued, over)]
@@ -239,12 +249,12 @@ class Watcher:
                     merge_in(connection, frame.select(SCHEMA.names()))
                 for frame in events:
                     self._events.put(connection, frame)
-        self._queue_seen, self._ended_seen = queue_seen, ended_seen or self._ended_seen
+        self._queue_seen, self._ended_seen = queue_seen, past_seen | ended_seen or self._ended_seen
         keys = [frame.select(KEY) for frame in fresh]
         verdicts = self._due_verdicts.give(due, keys, now, within=within)
         if self.scripts is not None:
             verdicts += self._due_verdicts.give_again(self.scripts.late, now)
-        self._unaccounted.remove([*over["job"], *ended["job"], *lost["job"]])
+        self._unaccounted.remove([*over["job"], *past["job"], *ended["job"], *lost["job"]])
         self._awaited = awaited.filter((self._due_verdicts.given(awaited) & _END) == 0)
         self._forget({*queue["job"], *self._ended_seen, *self._awaited["job"]})
         return verdicts

@@ -6,11 +6,12 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from tocsin.app.actions import actions_on
 from tocsin.app.app import App
 from tocsin.app.causes import cause_known
 from tocsin.app.jobs import JobWithVerdicts
 from tocsin.app.text import clock
-from tocsin.app.verdict_text import cause_lines, explain_headline, stage_time, verdict_screen
+from tocsin.app.verdict_text import action_lines, cause_lines, explain_headline, stage_time, verdict_screen
 from tocsin.core.errors import NotFound
 from tocsin.core.printable import printable
 from tocsin.core.units import format_duration, format_memory
@@ -19,7 +20,7 @@ from tocsin.serve.dependencies import Asker, Cluster, JobName, TheService
 from tocsin.serve.principal import Principal
 from tocsin.serve.routes.jobs import own_jobs
 from tocsin.serve.routes.pages import TEMPLATES
-from tocsin.serve.visible import visible
+from tocsin.serve.visible import visible, visible_actions
 
 __all__ = ["router"]
 
@@ -50,6 +51,7 @@ def job_page(
             "name": str(found[0].key),
             "facts": _facts(found[0], zone),
             "failed": _failed(service.app, found[0]),
+            "done": _done(service.app, found[0], asker, zone),
             "verdicts": [_verdict(each, asker, zone) for each in found[0].verdicts],
         }
     return TEMPLATES.TemplateResponse(request, "job.html", values)
@@ -81,6 +83,12 @@ def _failed(app: App, job: JobWithVerdicts) -> str | None:
     if cause:
         return "\n".join(map(printable, cause_lines(cause)))
     return "  cause of the failure: not looked for yet" if failed else None
+
+
+def _done(app: App, job: JobWithVerdicts, asker: Principal, zone: tzinfo) -> str:
+    """What keeps the job from running, until when and why: squeue shows its owner no more than JobHeldAdmin."""
+    documents = [action.to_json() for action in actions_on(app, [str(job.key)])]
+    return "\n".join(line for line in action_lines(visible_actions(documents, asker), zone) if line)
 
 
 def _verdict(verdict: Verdict, asker: Principal, zone: tzinfo) -> dict[str, Any]:
