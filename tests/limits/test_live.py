@@ -76,6 +76,7 @@ MORE = (
         "-p short -t 3 -N 1-2",
         "-p short -t 3 -N 1-2 -n 1",
         "-p short -t 3 -N 1-2 --gpus=1",
+        "-N 2 -n 1 --gres=gpu:2",
     ),
     *("-C !fast", "-C ((fast))", "-C (fast)", "--partition="),
 )

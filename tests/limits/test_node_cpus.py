@@ -185,3 +185,11 @@ def test_a_range_of_nodes_must_not_end_beyond_the_partitions_limit(machine: Mach
     assert critical("-p short -N 1-2 -n 2", machine) == ["nodes_above_partition"]
     for accepted in ("-p short -N 1-2 -n 1", "-p short -N 1-2 --gpus=1", "-p short,main -N 1-2", "-N 1-9"):
         assert critical(accepted, machine) == []
+
+
+@pytest.mark.parametrize("machine", [OLDER, NEWER])
+def test_gpus_per_node_count_on_as_many_nodes_as_there_are_tasks(machine: Machine) -> None:
+    assert critical("-N 2 -n 1 --gres=gpu:2", machine) == []
+    assert critical("-N 2 -n 1 --gpus-per-node=2", machine) == []
+    assert critical("-N 2 -n 2 --gres=gpu:2", machine)
+    assert critical("-N 2 -n 1 --gpus=3", machine)

@@ -117,7 +117,7 @@ def _needed(request: Request, submission: Submission | None, release: tuple[int,
     memory = float(asked_memory) if asked_memory > 0 and (not each.shared or per_node) else None
     gpus = 0
     if not _types_alone(submission):
-        gpus = max(request["req_gpus"] or 0, 0) or _gpus_of_tasks(submission, tasks)
+        gpus = _gpus(request, submission, int(nodes)) or _gpus_of_tasks(submission, tasks)
     wanted = constraint((request["constraints"] or "").replace(",", "&"))
     spread = bool(gpus or wanted.counts or each.shared)
     reserved = Reserved(each.min_cpus, each.gpu_cpus if gpus else 0, each.shared)
@@ -291,6 +291,15 @@ def _types_alone(submission: Submission | None) -> bool:
         and not re.search(r"(?:^|[:,])\s*\+?\d", given)
         and not any(map(submission.last, others))
     )
+
+
+def _gpus(request: Request, submission: Submission | None, nodes: int) -> int:
+    """GPUs per node count on the nodes that are left: sbatch takes no more nodes than tasks."""
+    gpus, asked = max(request["req_gpus"] or 0, 0), max(request["req_nodes"] or 1, 1)
+    if submission is None or request["job_id"] or nodes >= asked:
+        return gpus
+    of_job = any(map(submission.last, ("--gpus", "--gpus-per-task", "--ntasks-per-gpu", "--tres-per-task")))
+    return gpus if of_job else gpus // asked * nodes
 
 
 def _gpus_of_tasks(submission: Submission | None, tasks: float) -> int:
