@@ -1,8 +1,8 @@
 """Requests generated against a real Slurm: does `limits` call impossible what Slurm refuses or never starts, and only that?
 
 `python -m bench.refusals` prints the agreement and names every disagreement. Slurm's answer is that of `sbatch --test-only`;
-what that accepts, and what it finds no nodes for, is submitted, and counts as refused if sbatch refuses it or its reason for
-waiting cannot end by itself.
+what that accepts, and what it finds no nodes for, is submitted, and counts as refused if sbatch refuses it, if its reason for
+waiting cannot end by itself, or if it waits for resources while nothing else is there that could use any.
 """
 
 import json
@@ -22,7 +22,7 @@ from tocsin.sources.slurm_machine import machine_from_scontrol
 
 __all__ = ["agreement", "answers", "lab", "machine_of", "requests", "run"]
 
-SEED = 2051
+SEED = 2053
 """Drawn anew after the rules were last changed, so that most combinations are new to them."""
 NUMBER = 600
 USER, ACCOUNT = "alice", "research"
@@ -77,6 +77,7 @@ _UNSURE = "Requested node configuration is not available"
 _SEVERAL = re.compile(r"-p \S+,")
 _RESERVED = "Nodes required for job are DOWN, DRAINED or reserved"
 _UNDECIDED = frozenset({"None", "Priority", "Resources", "Reserved"})
+_NOT_STARTED = "waits for resources although the cluster is idle"
 
 
 @contextmanager
@@ -263,6 +264,14 @@ AXES: dict[str, tuple[str, ...]] = {
         *("-n 1 -c 3 -w n[1-2]", "-n 2 -c 8 -w n[1-3]", "-n 1 -w n1,n5", "-n 1 -w n1,n2 -x n1"),
         *("--ntasks-per-socket=1 -n 12", "--ntasks-per-socket=1 -n 5", "--gpus=2 --gres=gpu:1"),
         *("--gres=gpu:a100:1 --gpus=1", "-p short -C fast*2", "-p two --mem=0", "-n 1 -C fast*2"),
+        *("-n 1 --ntasks-per-node=2", "-n 1 --ntasks-per-node=2 --exclusive", "-n 2 --ntasks-per-node=8"),
+        *("-N 1 -n 4 --ntasks-per-node=2 --exclusive", "-n 4 -c 2 -O", "-n 2 --mincpus=8"),
+        *(
+            "--mem-per-cpu=1100 --mincpus=8",
+            "-N 1-2 -p short -t 5",
+            "-p narrow --exclusive",
+            "-C fast|2080ti",
+        ),
     ),
     "dependency": ("-d singleton", "-d afterok:999999999", "-d nosuch:1"),
     "folder": (
@@ -288,7 +297,7 @@ def requests(number: int = NUMBER, seed: int = SEED) -> list[str]:
 
 def answers(slurm: SlurmLab, wanted: Iterable[str]) -> dict[str, str]:
     """For each request why Slurm refuses it or never starts it; empty where it takes it."""
-    found = {}
+    found: dict[str, str] = {}
     for request in wanted:
         done = _sbatch(slurm, "--test-only", *request.split())
         found[request] = done.stderr.strip().splitlines()[-1] if done.returncode else ""
@@ -297,11 +306,23 @@ def answers(slurm: SlurmLab, wanted: Iterable[str]) -> dict[str, str]:
     for start in range(0, len(taken), 25):
         reasons |= _reasons(slurm, taken[start : start + 25], found, seconds=20)
     # A job that never starts can hide the reasons of those behind it: these are looked at one by one.
-    for request in [request for request, reason in reasons.items() if reason in _UNDECIDED]:
+    for request in [
+        request
+        for request, reason in reasons.items()
+        if reason in _UNDECIDED or _waits_for_one_of_several(request, reason)
+    ]:
+        await_true("jobs are left in the queue", lambda: not slurm.run("squeue", "-h").stdout.strip(), 60)
         reasons |= _reasons(slurm, [request], found, seconds=10)
+        if reasons.get(request) == "Resources":
+            found[request] = _NOT_STARTED
     if unseen := [request for request, reason in reasons.items() if reason == "None"]:
         raise ServiceError(f"slurmctld has not looked at {', '.join(unseen[:9])}")
     return found | {request: reason for request, reason in reasons.items() if NEVER.match(reason)}
+
+
+def _waits_for_one_of_several(request: str, reason: str) -> bool:
+    """The reason may be that of the first partition alone."""
+    return bool(_SEVERAL.search(request) and NEVER.match(reason))
 
 
 def _sbatch(slurm: SlurmLab, *options: str) -> Any:
@@ -335,6 +356,8 @@ def _reasons(
             # The scheduler may hide a lasting reason behind a passing one; but a second partition may take the job.
             if _SEVERAL.search(request) or not NEVER.match(found.get(request, "")):
                 found[request] = reason if state == "PENDING" else "started"
+        if len(jobs) == 1 and any(_waits_for_one_of_several(*each) for each in found.items()):
+            return False
         return found.keys() >= set(jobs.values()) and _UNDECIDED.isdisjoint(found.values())
 
     if jobs:

@@ -171,7 +171,8 @@ def _refusals(result: Results, where: str = "this machine's Slurm") -> Iterator[
     yield ""
     yield (
         f"{result['requests']} generated requests, each option alone and random combinations (seed {result['seed']}): "
-        f"{result['found']} of {result['refused']} refusals found, {result['false']} false. The rules were written with the "
+        f"{result['found']} of {result['refused']} refusals found, {result['false']} false. A job that waits "
+        "for resources on an idle cluster counts as refused, too. The rules were written with the "
         "single options at hand. When the rules change, the seed changes too, so a smaller seed is a record of older rules. Missed:"
     )
     yield ""

@@ -213,7 +213,7 @@ def test_limits_of_qos_of_jobs_and_partitions_are_critical_where_slurm_never_sta
         "--qos=least -n 2",
         "--qos=least --exclusive",
         "--qos=least -p whole",
-        "--qos=least -N 1-4",
+        "--qos=least -N 1-3",
         "--qos=least -n 4",
         "--qos=nodes -n 2",
         "--qos=nodes -p narrow -n 2",

@@ -1,5 +1,7 @@
 """Which nodes a constraint allows, as Slurm decides it."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.limits.examples import submitted
@@ -81,6 +83,14 @@ def test_what_no_choice_of_nodes_satisfies_is_critical(line: str) -> None:
 )
 def test_what_some_nodes_satisfy_is_not(line: str) -> None:
     assert critical(line) == []
+
+
+def test_the_name_of_a_feature_may_begin_with_a_digit() -> None:
+    assert critical("-C fast|2080ti") == ["unknown_feature"]
+    renamed = [replace(node, features=("2080ti",)) for node in MACHINE.nodes]
+    machine = replace(MACHINE, nodes=tuple(renamed))
+    assert not submitted("-C 2080ti -N 4", machine=machine).findings
+    assert submitted("-C 2080ti*5", machine=machine).findings
 
 
 def test_gpus_of_unknown_type_satisfy_every_type() -> None:

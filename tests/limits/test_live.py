@@ -58,6 +58,26 @@ MORE = (
         "--qos=minutes -t 31 -n 2",
         "--qos=minutes -t 30 -n 2",
     ),
+    *(
+        "--qos=small -n 2 --ntasks-per-node=4",
+        "--qos=each -n 2 --ntasks-per-node=3",
+        "--qos=minutes -n 2 --ntasks-per-node=8 -t 10",
+        "--qos=least -n 2 --ntasks-per-node=4",
+        "--qos=small -n 2 --ntasks-per-node=4 -O",
+        "--qos=small -n 2 --mincpus=8",
+    ),
+    *(
+        "-p two --qos=small",
+        "-p two --qos=minutes -t 31",
+        "-p two --qos=minutes -t 30",
+        "-n 2 --ntasks-per-node=8 --mem-per-cpu=2000",
+        "-n 2 --ntasks-per-node=4 --mem-per-cpu=2000",
+        "-n 1 --ntasks-per-node=2 --cpus-per-gpu=2 --gpus=1",
+        "-p short -t 3 -N 1-2",
+        "-p short -t 3 -N 1-2 -n 1",
+        "-p short -t 3 -N 1-2 --gpus=1",
+        "-N 2 -n 1 --gres=gpu:2",
+    ),
     *("-C !fast", "-C ((fast))", "-C (fast)", "--partition="),
 )
 

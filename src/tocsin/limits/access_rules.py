@@ -42,7 +42,7 @@ def without_lifted(row: Demand, capacity: Capacity) -> Demand:
         row = {**row, "min_nodes": 0}
     if "max_nodes" in lifts:
         there = partition.nodes or len(capacity.nodes[partition.name]) or NO_LIMIT
-        row = {**row, "most_nodes": there, "most_cpus": partition.cpus or NO_LIMIT}
+        row = {**row, "most_nodes": there, "max_nodes": NO_LIMIT, "most_cpus": partition.cpus or NO_LIMIT}
     return row
 
 
@@ -165,17 +165,21 @@ def _above(row: Demand, limits: Owned, capacity: Capacity) -> Iterator[Problem]:
 
 def _least_amounts(row: Demand) -> dict[str, float | None]:
     """What the job gets at least, by Slurm's names."""
-    memory = None
+    nodes, memory = max(row["nodes"], row["min_nodes"]), None
     if row["memory"] is not None:
-        memory = row["memory"] * row["nodes"] if row["exact"] else row["task_memory"] * row["tasks"]
-    # --cpus-per-gpu alone only chooses nodes with GPUs
-    each_cpus = row["each_cpus"] if row["gpus"] or not row["each_gpus"] else 0
+        memory = row["memory"] * nodes if row["exact"] else row["task_memory"] * row["tasks"]
+        memory = max(memory, row["cpu_memory"] * nodes * _given_cpus(row))
     return {
-        "cpu": max(row["tasks"] * row["cpus"], row["nodes"] * each_cpus),
-        "node": row["nodes"],
+        "cpu": max(row["tasks"] * row["cpus"], nodes * max(_given_cpus(row), 1)),
+        "node": nodes,
         "mem": memory,
         "gres/gpu": row["gpus"],
     }
+
+
+def _given_cpus(row: Demand) -> int:
+    """The least CPUs on each node. Instead of too much memory per CPU, Slurm gives other numbers of CPUs."""
+    return int(row["node_cpus"].given) if row["cpu_memory"] <= row["max_memory_per_cpu"] else 0
 
 
 def _most_amounts(row: Demand, partition: Partition, capacity: Capacity) -> dict[str, float]:
@@ -191,7 +195,8 @@ def _most_amounts(row: Demand, partition: Partition, capacity: Capacity) -> dict
         parts = capacity.machine.cpus_by is not None and partition.whole_nodes is False and not row["whole"]
         more = partition.max_memory_per_cpu is not None and row["memory"] is not None
         if threads < NO_LIMIT and parts and not shaped and not more and "gres/gpu" in most:
-            most["cpu"] = threads * max(row["tasks"] * row["cpus"], nodes * max(row["each_cpus"], 1))
+            each_cpus = row["each_cpus"] if row["shared"] else row["node_cpus"].given
+            most["cpu"] = threads * max(row["tasks"] * row["cpus"], nodes * max(each_cpus, 1))
     return most
 
 
@@ -202,7 +207,10 @@ def _above_per_node(row: Demand, limits: Owned, capacity: Capacity) -> Iterator[
     for name, amount in _least_amounts(row).items():
         owner, allowed = _first(limits, "max_tres_per_node", name)
         unit = MEGABYTE if name == "mem" else 1
-        if allowed is not None and amount and amount // unit // nodes > allowed // unit:
+        each = (amount or 0) // unit // nodes
+        if name == "cpu":
+            each = max(each, _given_cpus(row))
+        if allowed is not None and amount and each > allowed // unit:
             text = f"requests {_amount(name, int(amount))}, but {owner} allows at most {_amount(name, allowed)} on each node"
             yield (
                 "resources_above_node_limit",

@@ -150,6 +150,7 @@ def _limits(partition: Partition, nodes: tuple[Node, ...], largest: Size) -> dic
     known = len(sizes) == len(nodes) > 0
     return {
         "most_nodes": min(most, default=NO_LIMIT),
+        "max_nodes": _or_no_limit(partition.max_nodes),
         "most_cpus": sum(sizes[: min(most, default=NO_LIMIT)]) if known else _or_no_limit(partition.cpus),
         "largest_cpus": largest.cpus,
         "default_time": _or_no_limit(partition.default_time),

@@ -11,8 +11,8 @@ Suits = Callable[[Collection[str] | None], bool]
 """Whether a node with these features is allowed; None if its features are unknown."""
 
 _TOKEN = re.compile(r"[&|()\[\]]|[^&|()\[\]\s]+|\s+")
-_NAME = re.compile(r"[A-Za-z_][\w.:/+-]*", re.ASCII)
-_COUNTED = re.compile(r"([A-Za-z_][\w.:/+-]*)\*(\d{1,9})", re.ASCII)
+_NAME = re.compile(r"\w[\w.:/+-]*", re.ASCII)
+_COUNTED = re.compile(r"(\w[\w.:/+-]*)\*(\d{1,9})", re.ASCII)
 _LONGEST = 10_000
 _DEEPEST = 100
 

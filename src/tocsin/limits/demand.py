@@ -12,11 +12,12 @@ from tocsin.core.nodelist import count_nodes, expand_nodes
 from tocsin.limits.breach import MEGABYTE
 from tocsin.limits.capacity import gpu_types
 from tocsin.limits.constraints import constraint
+from tocsin.limits.node_cpus import Reserved, node_cpus
 from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.slurm_values import gpu_count, gres_gpus, megabytes
 from tocsin.scripts.submission import Submission
 
-__all__ = ["Demand", "Request", "demands", "requests"]
+__all__ = ["Demand", "Request", "demands", "end_of_range", "requests"]
 
 Request = Mapping[str, Any]
 """The fields of a job that the rules read, by name."""
@@ -29,6 +30,7 @@ _ONE_THREAD = ("nomultithread", "compute_bound", "memory_bound")
 _COUNTS_TASKS = (26, 5)
 _TAKES_SOME_LISTED = (22, 6)
 """A release that gives a job any of the listed nodes if it needs fewer; 22.05 refuses that or takes the first ones."""
+_TASK_COUNTS = ("--ntasks", "--extra-node-info", "--spread-job", "--overcommit")
 _TYPED_GPUS = ("--gpus", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket")
 
 _FIELDS = (
@@ -43,6 +45,8 @@ class _EachNode(NamedTuple):
     """What every node of the job must have; these are not fields of a job record."""
 
     each_cpus: int = 0
+    min_cpus: int = 0
+    gpu_cpus: int = 0
     each_gpus: int = 0
     tmp: int = 0
     sockets: int = 0
@@ -113,9 +117,12 @@ def _needed(request: Request, submission: Submission | None, release: tuple[int,
     memory = float(asked_memory) if asked_memory > 0 and (not each.shared or per_node) else None
     gpus = 0
     if not _types_alone(submission):
-        gpus = max(request["req_gpus"] or 0, 0) or _gpus_of_tasks(submission, tasks)
+        gpus = _gpus(request, submission, int(nodes)) or _gpus_of_tasks(submission, tasks)
     wanted = constraint((request["constraints"] or "").replace(",", "&"))
     spread = bool(gpus or wanted.counts or each.shared)
+    reserved = Reserved(each.min_cpus, each.gpu_cpus if gpus else 0, each.shared)
+    newest = release is not None and release >= _COUNTS_TASKS
+    one_node = newest and fixed is True and least_nodes == 1
     return {
         **each._asdict(),
         "fixed": fixed,
@@ -124,6 +131,13 @@ def _needed(request: Request, submission: Submission | None, release: tuple[int,
         "cpus": cpus,
         "tasks": tasks,
         "block": block,
+        "node_cpus": node_cpus(request, submission, reserved, cpus, release),
+        "open_tasks": submission is not None and not any(map(submission.last, _TASK_COUNTS)),
+        "newest": newest,
+        # With GPUs, their number may lower it.
+        "end_of_range": 0
+        if submission is None or gpus or each.each_gpus
+        else _end_of_range(request, submission),
         "whole": whole,
         "core_memory": 0 if whole or each.shared else _core_memory(submission),
         "socket_cpus": release is None or release < _COUNTS_TASKS,
@@ -131,7 +145,8 @@ def _needed(request: Request, submission: Submission | None, release: tuple[int,
         "highest_nodes": _highest_nodes(
             submission, nodes, tasks, block, named=bool(node_list), spread=spread
         ),
-        "nodes": max(min(nodes, tasks), math.ceil(tasks / block) if block else 0),
+        "nodes": max(min(nodes, tasks), math.ceil(tasks / block) if block and not one_node else 0),
+        "one_node": one_node,
         # one task cannot span two nodes, and a number of tasks per node sets the number of nodes
         "exact": per_node or bool(fixed) or tasks <= nodes * (block or 1),
         "memory": memory,
@@ -143,6 +158,18 @@ def _needed(request: Request, submission: Submission | None, release: tuple[int,
         "given_time": _given_time(request, submission),
         "time": request["time_limit"] if request["time_min"] is None else request["time_min"],
     }
+
+
+def _end_of_range(request: Request, submission: Submission) -> int:
+    """sbatch lowers it to the number of tasks."""
+    most = end_of_range(submission)
+    return min(most, max(request["req_tasks"] or 1, 1)) if submission.last("--ntasks") else most
+
+
+def end_of_range(submission: Submission) -> int:
+    """The 4 of `--nodes=2-4`; 0 if the number of nodes is no range."""
+    found = re.fullmatch(r"\s*\+?\d+\s*-\s*\+?(\d{1,9})\s*", submission.value("--nodes"), re.ASCII)
+    return int(found[1]) if found else 0
 
 
 def _core_memory(submission: Submission | None) -> int:
@@ -191,7 +218,7 @@ def _cpus(request: Request) -> int:
     """CPUs of one task."""
     each, cpus, tasks = request["cpus_per_task"], request["req_cpus"], request["req_tasks"] or 0
     if each is None and cpus is not None and tasks > 0:
-        each = cpus // tasks
+        each = cpus // max(tasks, request["tasks_per_node"] or 0)
     return max(each or 1, 1)
 
 
@@ -220,14 +247,14 @@ def _each_node(submission: Submission | None) -> _EachNode:
         )
     )
     shared = submission.last("--overcommit") is not None
-    # Slurm wants a CPU for each of a node's tasks, even if they may share them.
-    cpus = max(
-        *(_least_cpus(submission.value("--mincpus")), _count(submission.value("--cpus-per-gpu")) % 2**16),
-        number("--ntasks-per-node") if shared else 0,
-    )
+    least = _least_cpus(submission.value("--mincpus"))
+    per_gpu = _count(submission.value("--cpus-per-gpu")) % 2**16
+    # Slurm wants CPUs for all of a node's tasks, even if they may share them.
+    together = number("--ntasks-per-node") * max(number("--cpus-per-task"), 1)
+    cpus = max(least, per_gpu, together if shared else 0)
     core_tasks = 0 if shared else _limited(number("--ntasks-per-core"))
     socket_tasks = _limited(number("--ntasks-per-socket"))
-    found = _EachNode(cpus, 0, 0, sockets, cores, threads, socket_tasks, core_tasks, shared)
+    found = _EachNode(cpus, least, per_gpu, 0, 0, sockets, cores, threads, socket_tasks, core_tasks, shared)
     one_thread = threads == 1 or (not threads and submission.value("--hint").lower() in _ONE_THREAD)
     none = submission.memory_per == "node" and submission.script.request.get("req_memory") == 0
     found = found._replace(one_thread=one_thread, all_memory=none)
@@ -264,6 +291,15 @@ def _types_alone(submission: Submission | None) -> bool:
         and not re.search(r"(?:^|[:,])\s*\+?\d", given)
         and not any(map(submission.last, others))
     )
+
+
+def _gpus(request: Request, submission: Submission | None, nodes: int) -> int:
+    """GPUs per node count on the nodes that are left: sbatch takes no more nodes than tasks."""
+    gpus, asked = max(request["req_gpus"] or 0, 0), max(request["req_nodes"] or 1, 1)
+    if submission is None or request["job_id"] or nodes >= asked:
+        return gpus
+    of_job = any(map(submission.last, ("--gpus", "--gpus-per-task", "--ntasks-per-gpu", "--tres-per-task")))
+    return gpus if of_job else gpus // asked * nodes
 
 
 def _gpus_of_tasks(submission: Submission | None, tasks: float) -> int:

@@ -13,7 +13,7 @@ from tocsin.scripts.submission import Submission
 __all__ = ["feature_breaches", "list_problem", "node_list_breaches", "preference_breaches"]
 
 _TAKES_SOME_LISTED = (22, 6)
-_FEATURE = r"[A-Za-z_!][^&|\[\]()*,\s]*"
+_FEATURE = r"[\w!][^&|\[\]()*,\s]*"
 """Slurm has no negation: `!avx` is the name of a feature."""
 
 

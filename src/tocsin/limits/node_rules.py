@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from tocsin.core.errors import NodeListError
 from tocsin.core.nodelist import expand_nodes
 from tocsin.core.verdict import Level
-from tocsin.limits.breach import MEGABYTE, Breach, Change, plural, size
+from tocsin.limits.breach import Breach
 from tocsin.limits.capacity import NO_LIMIT, Capacity, NodeType, TypeCount, count_types
 from tocsin.limits.constraints import Constraint, Suits, constraint
 from tocsin.limits.demand import Demand
 from tocsin.limits.name_rules import list_problem
-from tocsin.limits.partition_rules import other_partitions
+from tocsin.limits.node_reasons import reason, request_text, starved
 
 __all__ = ["node_breaches"]
 
@@ -25,11 +25,14 @@ def node_breaches(demand: Sequence[Demand], capacity: Capacity) -> Iterator[Brea
             capacity.features and not capacity.features.issuperset(asked["constraint"].names)
         ):
             continue
+        if asked["node_cpus"].starved and not (asked["whole"] or asked["whole_nodes"]):
+            yield starved(asked)
+            continue
         # Slurm gives a job at least as many nodes as its partition requires.
         row = {**asked, "nodes": max(asked["nodes"], asked["min_nodes"])}
         fits, fits_now = _fits_somewhere(row, capacity)
         if not fits:
-            yield _reason(row, capacity)
+            yield reason(row, capacity)
         elif _preferred_in_vain(row, capacity):
             yield Breach.here(
                 row,
@@ -43,7 +46,7 @@ def node_breaches(demand: Sequence[Demand], capacity: Capacity) -> Iterator[Brea
             yield Breach.here(
                 row,
                 "nodes_out_of_service",
-                f"requests {_request_text(row)}, but {such}",
+                f"requests {request_text(row)}, but {such}",
                 "use another partition, or wait until they are back",
                 level=Level.WARNING,
                 evidence=tuple(capacity.unavailable(row["partition"])),
@@ -181,7 +184,10 @@ def _places(row: Demand, node: NodeType, suits: Suits) -> float:
         and node.cores >= row["cores"]
         and node.threads >= row["threads"]
         and node.cores * node.threads >= row["socket_tasks"]
+        and not (row["whole"] and node.cpus > row["max_cpus_per_node"])
         and memory >= _memory_of_whole(row, node)
+        and memory >= _memory_of_given(row)
+        and not (row["newest"] and _starves(row, node))
         and memory >= _memory_of_cores(row, node)
         and not (row["all_memory"] and row["max_memory_per_node"] < NO_LIMIT)
     )
@@ -193,7 +199,11 @@ def _places(row: Demand, node: NodeType, suits: Suits) -> float:
             holds = min(holds, math.floor(memory / row["task_memory"]))
         elif row["memory"] > memory:
             return 0
-    return 0 if holds < min(block, row["tasks"]) else min(holds, row["block"] or holds)
+    if holds < min(block, row["tasks"]):
+        return 0
+    # 26.05 puts all tasks on one node whose CPUs do not depend on them, however many tasks per node were requested.
+    alone = row["one_node"] and (row["whole"] or row["whole_nodes"] or row["gpu_cpus"] > 0)
+    return float(holds if alone else min(holds, row["block"] or holds))
 
 
 def _cpus_of_cores(row: Demand, node: NodeType) -> int:
@@ -225,135 +235,25 @@ def _memory_of_whole(row: Demand, node: NodeType) -> int:
     return int(row["cpu_memory"] * _cpus_of_cores(row, node))
 
 
+def _starves(row: Demand, node: NodeType) -> bool:
+    """Whether 26.05 never gives the job the CPUs of --mincpus on such a node: more than its tasks there may use."""
+    if row["whole"] or row["whole_nodes"] or not row["min_cpus"]:
+        return False
+    if row["open_tasks"] and row["min_cpus"] > row["max_cpus_per_node"]:
+        return True
+    most = row["tasks_per_node"] if (row["tasks_per_node"] or 0) > 0 else NO_LIMIT
+    return bool(row["min_cpus"] > min(most, _most_tasks(row, node)) * row["cpus"])
+
+
+def _memory_of_given(row: Demand) -> int:
+    """An amount per CPU counts for all CPUs that the job gets on a node, used or not."""
+    if row["max_memory_per_cpu"] < NO_LIMIT:  # of such partitions, Slurm raises the number of CPUs instead
+        return 0
+    return int(row["cpu_memory"] * row["node_cpus"].counted)
+
+
 def _memory_of_cores(row: Demand, node: NodeType) -> int:
     """A task takes whole cores, and an amount per CPU counts for all their threads."""
     if not row["core_memory"] or node.threads == NO_LIMIT or row["max_memory_per_cpu"] < NO_LIMIT:
         return 0
     return int(row["core_memory"] * math.ceil(row["cpus"] / node.threads) * node.threads)
-
-
-def _reason(row: Demand, capacity: Capacity) -> Breach:
-    """The simplest sufficient reason, else that no node has everything at once."""
-    reason = (
-        _too_wide(row, capacity)
-        or _too_much_memory(row, capacity)
-        or _too_many_gpus(row, capacity)
-        or (
-            "too_few_such_nodes",
-            f"requests {_request_text(row)}, but partition {row['partition']} has too few nodes with all of it",
-            "request less, or use another partition",
-            None,
-        )
-    )
-    return Breach.here(row, *reason, evidence=capacity.described[row["partition"]])
-
-
-Reason = tuple[str, str, str, Change | None]
-
-
-def _too_wide(row: Demand, capacity: Capacity) -> Reason | None:
-    cpus, largest = int(row["cpus"] * (row["block"] or 1)), capacity.largest[row["partition"]].cpus
-    if cpus <= largest:
-        cpus = row["each_cpus"]
-        largest = max((kind.cpus for kind, *_ in capacity.types[row["partition"]]), default=NO_LIMIT)
-        if cpus <= largest:
-            return None
-    one_task = cpus == row["cpus"]
-    more = other_partitions(capacity, row, lambda p: capacity.largest[p.name].cpus >= cpus)
-    return (
-        "cpus_above_any_node",
-        f"requests {cpus} CPUs {'per task' if one_task else 'on each node'}, but partition {row['partition']} has at "
-        f"most {largest} on one node",
-        f"request at most {largest}{more}",
-        ("cpus_per_task", largest) if one_task else None,
-    )
-
-
-def _too_much_memory(row: Demand, capacity: Capacity) -> Reason | None:
-    largest = capacity.largest[row["partition"]].memory
-    memory = int(row["memory"] if row["exact"] else row["task_memory"]) if row["memory"] is not None else 0
-    if memory <= largest:
-        return None
-    most = largest // MEGABYTE * MEGABYTE
-    more = other_partitions(capacity, row, lambda p: capacity.largest[p.name].memory >= memory)
-    return (
-        "memory_above_any_node",
-        f"requests {size(memory)} {'on each node' if row['exact'] else 'per task'}, but partition {row['partition']} "
-        f"gives a job at most {size(most)} on one node",
-        f"request at most {size(most)}{more}",
-        ("req_memory", most) if row["exact"] else None,
-    )
-
-
-def _too_many_gpus(row: Demand, capacity: Capacity) -> Reason | None:
-    partition, wanted = row["partition"], int(row["gpus"])
-    at_most = int(min(row["nodes"] if row["exact"] else row["most_nodes"], NO_LIMIT))
-    there = sum(sorted((node.gpus for node in capacity.nodes[partition]), reverse=True)[:at_most])
-    if wanted and not there:
-        more = other_partitions(capacity, row, lambda p: 0 < capacity.largest[p.name].gpus < NO_LIMIT)
-        return (
-            "no_gpus",
-            f"requests {_gpus(row)}, but no node of partition {partition} has a GPU",
-            more.removeprefix(" or ") or "use a partition with GPUs",
-            None,
-        )
-    if wanted <= there:
-        return None
-    place = "one node" if at_most == 1 else f"{at_most} nodes"
-    more = other_partitions(capacity, row, lambda p: wanted <= capacity.largest[p.name].gpus < NO_LIMIT)
-    return (
-        "gpus_above_partition",
-        f"requests {_gpus(row)}, but partition {partition} has at most {there} on {place}",
-        f"request at most {there}{more}",
-        ("req_gpus", there),
-    )
-
-
-def _request_text(row: Demand) -> str:
-    """The request in words, without what is not requested."""
-    tasks, nodes = int(row["tasks"]), int(row["nodes"])
-    words = [f"{plural(tasks, 'task')} with {plural(row['cpus'], 'CPU')}{' each' * (tasks > 1)}"]
-    if row["fixed"] or nodes > 1:
-        words.append(f"on {plural(nodes, 'node')}")
-    if row["block"] is not None:
-        words.append(f"with {plural(row['block'], 'task')} per node")
-    if row["core_tasks"]:
-        words.append(f"with {plural(row['core_tasks'], 'task')} per core")
-    if row["socket_tasks"]:
-        words.append(f"with {plural(row['socket_tasks'], 'task')} per socket")
-    if row["one_thread"]:
-        words.append("with one thread per core")
-    if row["all_memory"]:
-        words.append("with all memory of each node")
-    if row["gpu_tasks"]:
-        words.append(f"with {plural(row['gpu_tasks'], 'task')} for the GPUs of a node")
-    if row["cpu_memory"] and (row["whole"] or row["whole_nodes"]):
-        words.append(f"with {size(row['cpu_memory'])} for every CPU of a whole node")
-    elif row["memory"] is not None:
-        amount, per = (row["memory"], "node") if row["exact"] else (row["task_memory"], "task")
-        words.append(f"with {size(amount)} per {per}")
-    if row["gpus"]:
-        words.append(f"and {_gpus(row)}")
-    if row["tmp"]:
-        words.append(f"with {size(row['tmp'])} of temporary disk")
-    shape = [
-        plural(row[name], f"{name[:-1]}{per}")
-        for name, per in (("sockets", ""), ("cores", " per socket"), ("threads", " per core"))
-        if row[name]
-    ]
-    if shape:
-        words.append(f"on nodes with {' and '.join(shape)}")
-    if row["constraint"].text:
-        words.append(f"with the features {row['constraint'].text.replace('&', ' and ')[:100]}")
-    if row["req_node_list"]:
-        words.append(f"on {row['req_node_list'][:100]}")
-    if row["exclude_nodes"]:
-        words.append(f"without {row['exclude_nodes'][:100]}")
-    if row["reservation"]:
-        words.append(f"in reservation {row['reservation'][:100]}")
-    return " ".join(words)
-
-
-def _gpus(row: Demand) -> str:
-    types = f"{'/'.join(row['gpu_types'])} " if row["gpu_types"] else ""
-    return plural(row["gpus"], f"{types}GPU")

@@ -36,6 +36,11 @@ def _nodes_above(row: Demand, partition: Partition, capacity: Capacity) -> tuple
     )
 
 
+def _range_above(row: Demand, partition: Partition, _capacity: Capacity) -> tuple[str, str]:
+    text = f"requests up to {plural(row['end_of_range'], 'node')}, but partition {partition.name} allows a job only {partition.max_nodes}"
+    return text, f"end the range of --nodes with {partition.max_nodes}, or use another partition"
+
+
 def _nodes_below(row: Demand, partition: Partition, _capacity: Capacity) -> tuple[str, str]:
     least = partition.min_nodes
     text = f"requests {plural(row['asked_nodes'], 'node')}, but partition {partition.name} requires at least {least}"
@@ -82,6 +87,17 @@ _LIMITS = (
         lambda row: row["asked_nodes"] > row["most_nodes"],
         _nodes_above,
         lambda row, _p, _c: ("req_nodes", int(row["most_nodes"])) if row["most_nodes"] else None,
+    ),
+    _Limit(
+        # Slurm does not give such a job fewer nodes, which it would take (seen on 22.05 and 26.05).
+        "nodes_above_partition",
+        Level.CRITICAL,
+        lambda row: (
+            not row["job_id"]
+            and row["asked_nodes"] <= row["most_nodes"]
+            and row["end_of_range"] > row["max_nodes"]
+        ),
+        _range_above,
     ),
     _Limit(
         "nodes_below_partition",

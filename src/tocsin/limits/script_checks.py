@@ -16,6 +16,7 @@ from tocsin.limits.deadline_checks import (
     deadline_too_soon,
     moment,
 )
+from tocsin.limits.demand import end_of_range
 from tocsin.limits.gpu_checks import (
     cpus_of_no_gpu,
     gpus_disagree,
@@ -53,6 +54,7 @@ _LITTLE = 2**30
 _LARGEST_JOB_ID = 0x03FF0000
 """The maximum of MaxJobId."""
 _GPU_COUNTS = ("--gpus", "--gres", "--gpus-per-node", "--gpus-per-socket", "--gpus-per-task", "--nodes")
+_TASK_COUNTS = ("--ntasks", "--nodes", "--ntasks-per-node")
 _EXCLUDING = (
     ("memory_twice", ("--mem", "--mem-per-cpu", "--mem-per-gpu")),
     ("cpus_twice", ("--cpus-per-gpu", "--cpus-per-task")),
@@ -140,13 +142,26 @@ def _with_line(problem: Problem) -> str:
 
 
 def _tasks_do_not_fit(submission: Submission) -> str | None:
-    nodes, each, tasks = (_number(submission, name) for name in ("req_nodes", "tasks_per_node", "req_tasks"))
-    if not submission.fixed or not each or tasks <= nodes * each:
+    each, tasks = _number(submission, "tasks_per_node"), _number(submission, "req_tasks")
+    nodes = _most_nodes(submission)
+    if not nodes or not each or tasks <= nodes * each:
         return None
     return (
-        f"requests {tasks} tasks, but {nodes} nodes with {each} tasks each make {nodes * each}; "
+        f"requests {tasks} tasks, but {plural(nodes, 'node')} with {plural(each, 'task')} each make {nodes * each}; "
         f"request {-(-tasks // each)} nodes, or leave out one of the three"
     )
+
+
+def _tasks_do_not_fit_on_several(submission: Submission) -> str | None:
+    """26.05 puts all tasks on one node if it is the job's alone, which may depend on the partition."""
+    return _tasks_do_not_fit(submission) if _most_nodes(submission) > 1 else None
+
+
+def _most_nodes(submission: Submission) -> int:
+    """0 if unlimited."""
+    if submission.fixed:
+        return _number(submission, "req_nodes")
+    return end_of_range(submission) if submission.last("--ntasks") else 0
 
 
 def _idle_nodes(submission: Submission) -> str | None:
@@ -256,13 +271,6 @@ def _no_list_of_hosts(submission: Submission) -> str | None:
     return "has the distribution arbitrary, which needs a list of nodes; add --nodelist"
 
 
-def _one_task_of_several(submission: Submission) -> str | None:
-    each = _number(submission, "tasks_per_node")
-    if submission.value("--ntasks") != "1" or each < 2:
-        return None
-    return f"requests one task but {each} tasks per node; remove --ntasks-per-node"
-
-
 def _after_impossible_job(submission: Submission) -> str | None:
     wanted = re.findall(r"(?<!\w)afterok((?::\d+)+)", submission.value("--dependency")[:10_000], re.ASCII)
     ids = [number for numbers in wanted for number in numbers.split(":") if number]
@@ -318,7 +326,8 @@ class _Check(NamedTuple):
 
 
 _CHECKS = (
-    _Check("tasks_do_not_fit", _tasks_do_not_fit, ("--ntasks", "--nodes", "--ntasks-per-node")),
+    _Check("tasks_do_not_fit", _tasks_do_not_fit, _TASK_COUNTS, until=(26, 5)),
+    _Check("tasks_do_not_fit", _tasks_do_not_fit_on_several, _TASK_COUNTS, since=(26, 5)),
     _Check("more_nodes_than_tasks", _idle_nodes, ("--nodes", "--ntasks"), Level.WARNING),
     _Check("nodes_backwards", _nodes_backwards, ("--nodes",)),
     _Check("no_nodes", _no_nodes, ("--nodes",)),
@@ -346,7 +355,6 @@ _CHECKS = (
     _Check("gpus_per_unknown_task", types_of_no_tasks, ("--gpus-per-task",), since=(0, 0), until=(22, 6)),
     _Check("gpus_per_unknown_task", gpus_of_a_range, ("--gpus-per-task",), since=(0, 0), until=(22, 6)),
     _Check("gpus_per_unknown_task", gpus_of_unclear_tasks, ("--gpus-per-task",), since=(26, 5)),
-    _Check("one_task_of_several", _one_task_of_several, ("--ntasks", "--ntasks-per-node"), since=(26, 5)),
     _Check("after_impossible_job", _after_impossible_job, ("--dependency",), since=(24, 11)),
     _Check("gpus_disagree", gpus_disagree, _GPU_COUNTS),
     _Check("batch_outside_constraint", _batch_features, ("--batch", "--constraint")),
