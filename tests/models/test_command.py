@@ -27,8 +27,8 @@ def registry(tmp_path: Path) -> Registry:
 
 
 def tocsin(registry: Registry, *arguments: str) -> Result:
-    app = App(folder=str(registry.folder.parent))
-    done = CliRunner().invoke(models, arguments, obj=app)
+    with App(folder=str(registry.folder.parent)) as app:
+        done = CliRunner().invoke(models, arguments, obj=app)
     if done.exception and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done
