@@ -3,10 +3,14 @@
 import errno
 import os
 import shutil
+import subprocess
 import threading
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -243,3 +247,35 @@ def test_old_traces_go_by_their_own_age(store: Store, home: Home) -> None:
     assert prune(store, home, before=0).trace_days == 0
     assert prune(store, home, before=0, traces_before=SUBMIT).trace_days == 1
     assert traces.samples("lab", 0, SUBMIT).cpus["at"].to_list() == [SUBMIT]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of a few megabytes."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=6m,mode=700", "none", folder]
+    if os.geteuid() != 0 or subprocess.run(mount, check=False).returncode:
+        unavailable("a small disk cannot be mounted here")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_on_a_full_disk_old_traces_make_room_for_what_else_is_pruned(small_disk: Path) -> None:
+    home = Home(small_disk).prepare()
+    shares = np.random.default_rng(0).random((100_000, 3), dtype=np.float32)
+    rows = pl.DataFrame(shares, schema=["user", "system", "iowait"]).with_row_index("cpu")
+    cpus = rows.select(
+        node=pl.lit("n1"), cpu="cpu", at=0, job=None, user="user", system="system", iowait="iowait"
+    )
+    WindowStore(home.windows).append("lab", Samples(cpus.cast(dict(CPU_SAMPLES)), JOB_SAMPLES.to_frame()))
+    with open_store(home.url) as store:
+        upsert(store, many(2000))
+        with suppress(OSError), (small_disk / "other").open("wb", buffering=0) as other:
+            while other.write(bytes(4096)):
+                pass
+        with pytest.raises(StoreError, match="no space left"):
+            upsert(store, many(2000, first=3000))
+        assert prune(store, home, before=SUBMIT + 90_000) == Pruned(
+            jobs=1499, verdicts=0, scripts=0, trace_days=1
+        )

@@ -247,7 +247,7 @@ def _sentence(error: Any, store: Store) -> str:
     if "readonly" in text:
         return f"the store {store.place} is read-only for this user; run as its owner, or set TOCSIN_HOME"
     if "is full" in text:
-        return f"no space left for the store {store.place}: {text}; free some space, or run tocsin prune"
+        return f"no space left for the store {store.place}: {text}; free some space (the folder cache beside it may be deleted), then run tocsin prune"
     if isinstance(error, sqlite3.Error):
         return f"the store {store.place} refused: {text}"
     if "authentication" in text or "no password supplied" in text:

@@ -60,8 +60,11 @@ def prune(
 
     Traces of days before `traces_before` (default: `before`) are deleted, too.
 
-    Queued messages in the outbox are kept. A SQLite file does not shrink; its free space is reused.
+    Queued messages in the outbox are kept. A SQLite file does not shrink; its free space is reused. On a full disk, it could
+    not even delete rows, so traces go first.
     """
+    old_traces = before if traces_before is None else traces_before
+    trace_days = WindowStore(home.windows).prune(before=old_traces, dry_run=dry_run)
     with store.reading() if dry_run else store.writing() as connection:
         evidence, scripts = _evidence(connection)
         # In the text of the statement: SQLite limits the number of parameters.
@@ -88,8 +91,6 @@ def prune(
     if not dry_run:
         for path in orphans:
             path.unlink(missing_ok=True)
-    old_traces = before if traces_before is None else traces_before
-    trace_days = WindowStore(home.windows).prune(before=old_traces, dry_run=dry_run)
     return Pruned(job_count, verdict_count, len(orphans), trace_days)
 
 
