@@ -23,6 +23,7 @@ from tocsin.core.stages import Stage
 if TYPE_CHECKING:
     import polars as pl
 
+    from tocsin.learn.train_failure import TrainedFailure
     from tocsin.models.cards import Card
     from tocsin.workload.screening import Screener
 
@@ -109,15 +110,18 @@ def train_failure(app: App, request: FailureRequest) -> dict[str, Any]:
         cluster=place,
         shortest=request.shortest,
     )
+    too_short = jobs.height - used.height
+    return {**_failure_report(trained), "cluster": place, "too_short": too_short, "promoted": request.promote}
+
+
+def _failure_report(trained: "TrainedFailure") -> dict[str, Any]:
     model = trained.model
     figures = [figure for figure in trained.card.figures if figure.value is not None]
     return {
         "version": trained.version,
         "stage": str(model.columns.stage),
-        "cluster": place,
         "target": str(model.target),
         "rows": model.rows,
-        "too_short": jobs.height - used.height,
         "features": len(model.columns.names),
         "dropped": dict(model.plan.dropped),
         "importances": dict(model.plan.importances),
@@ -125,7 +129,6 @@ def train_failure(app: App, request: FailureRequest) -> dict[str, Any]:
         "split": trained.card.figures[0].split,
         "figures": {figure.name: figure.value for figure in figures},
         "intervals": {figure.name: [figure.low, figure.high] for figure in figures if figure.low is not None},
-        "promoted": request.promote,
     }
 
 

@@ -115,9 +115,7 @@ def _needed(request: Request, submission: Submission | None, release: tuple[int,
         tasks = _tasks(request, cpus, nodes)
     asked_memory = request["req_memory"] or 0
     memory = float(asked_memory) if asked_memory > 0 and (not each.shared or per_node) else None
-    gpus = 0
-    if not _types_alone(submission):
-        gpus = _gpus(request, submission, int(nodes)) or _gpus_of_tasks(submission, tasks)
+    gpus = _gpus(request, submission, int(nodes), tasks)
     wanted = constraint((request["constraints"] or "").replace(",", "&"))
     spread = bool(gpus or wanted.counts or each.shared)
     reserved = Reserved(each.min_cpus, each.gpu_cpus if gpus else 0, each.shared)
@@ -134,10 +132,7 @@ def _needed(request: Request, submission: Submission | None, release: tuple[int,
         "node_cpus": node_cpus(request, submission, reserved, cpus, release),
         "open_tasks": submission is not None and not any(map(submission.last, _TASK_COUNTS)),
         "newest": newest,
-        # With GPUs, their number may lower it.
-        "end_of_range": 0
-        if submission is None or gpus or each.each_gpus
-        else _end_of_range(request, submission),
+        "end_of_range": _end_of_range(request, submission, has_gpus=bool(gpus or each.each_gpus)),
         "whole": whole,
         "core_memory": 0 if whole or each.shared else _core_memory(submission),
         "socket_cpus": release is None or release < _COUNTS_TASKS,
@@ -160,8 +155,10 @@ def _needed(request: Request, submission: Submission | None, release: tuple[int,
     }
 
 
-def _end_of_range(request: Request, submission: Submission) -> int:
-    """sbatch lowers it to the number of tasks."""
+def _end_of_range(request: Request, submission: Submission | None, *, has_gpus: bool) -> int:
+    """sbatch lowers it to the number of tasks; the number of GPUs may lower it, too."""
+    if submission is None or has_gpus:
+        return 0
     most = end_of_range(submission)
     return min(most, max(request["req_tasks"] or 1, 1)) if submission.last("--ntasks") else most
 
@@ -293,7 +290,14 @@ def _types_alone(submission: Submission | None) -> bool:
     )
 
 
-def _gpus(request: Request, submission: Submission | None, nodes: int) -> int:
+def _gpus(request: Request, submission: Submission | None, nodes: int, tasks: float) -> int:
+    """All GPUs of the job, as far as it requests a number of them."""
+    if _types_alone(submission):
+        return 0
+    return _gpus_of_nodes(request, submission, nodes) or _gpus_of_tasks(submission, tasks)
+
+
+def _gpus_of_nodes(request: Request, submission: Submission | None, nodes: int) -> int:
     """GPUs per node count on the nodes that are left: sbatch takes no more nodes than tasks."""
     gpus, asked = max(request["req_gpus"] or 0, 0), max(request["req_nodes"] or 1, 1)
     if submission is None or request["job_id"] or nodes >= asked:
