@@ -42,6 +42,11 @@ _OTHER_SCHEME = re.compile(r"\b[A-Za-z][\w+.-]{0,20}://+(?:[^\s/@:\"']{1,120}(?:
 _ESCAPE = re.compile(r"\\u00([0-9a-fA-F]{2})|\\x([0-9a-fA-F]{2})|%(2[eE])|&#x([0-9a-fA-F]{2});|&#(\d{2,3});")
 """A letter or a dot as escaped in JSON, YAML, the web and most languages."""
 _OTHER_DOTS = str.maketrans("\u3002\uff0e\uff61", "...")
+_SPELLED_DOT = re.compile(
+    r"(?<=\w)(?:\[(?:\.|dot)\]|\((?:\.|dot)\)|\\\.|,\s?dc=|\sdot\s)(?=[A-Za-z]{2,}(?!\w*[\\*+?\[(]))",
+    re.IGNORECASE,
+)
+"""A dot as people write it in an address that nobody shall click, in a pattern, or between parts of a directory's name."""
 _REPLACEMENT = re.compile(
     r"[/|#,!@%](?:(?<=\b[sy]/)[^/\n]{0,200}/([^/\n]{1,200})/|(?<=\b[sy]\|)[^|\n]{0,200}\|([^|\n]{1,200})\|"
     r"|(?<=\bs[#,!@%])[^#,!@%\n]{0,200}[#,!@%]([^#,!@%\n]{1,200})[#,!@%])"
@@ -61,6 +66,8 @@ def names_host(text: str, *, web: bool = True, institutions: bool = False) -> bo
     """
     escaped = "\\x" in text or "\\u00" in text or "%2" in text or "&#" in text
     ascii_only = text.isascii()
+    if ".]" in text or "\\." in text or "dot" in text or "dc=" in text or "(.)" in text:
+        text = _SPELLED_DOT.sub(".", text)
     if not escaped and ascii_only and "." not in text and ":" not in text:  # most words
         return False
     if escaped:
