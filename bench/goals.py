@@ -316,12 +316,6 @@ GOALS = (
     ),
     Goal("disguised miners that pass as fine", "misuse", ("disguises", "fine"), at_most=0),
     Goal(
-        "disguised miners, all sets: neither a sign nor an unknown program named",
-        "misuse",
-        ("all_disguises", "silent"),
-        at_most=0,
-    ),
-    Goal(
         "one script, speed-up over sentence-transformers",
         "workload",
         ("speed", "times_faster"),

@@ -1,4 +1,4 @@
-"""Miners that a script hides in its own text, written by somebody who had the rules at hand, in fourteen sets.
+"""Miners that a script hides in its own text, written by somebody who had the rules at hand, in fifteen sets.
 
 Each set was written when the rules had been mended for the one before, and measured before anything was changed for it. In
 each script the command, the pool's address or their pieces stand in the text. Innocent scripts do the same things.
@@ -9,9 +9,13 @@ of the 80 does not work in a shell and is left out. Of the ninth (other language
 arguments, relays) 50 of 78. Since then a host is a sign wherever it stands, and what is not followed counts as computed. Of
 the twelfth (the rules' own excuses as doors, other tools), 11 of 34 passed. Four of these still do: nothing but the program
 itself can make a host of what they hand to it. Of the thirteenth (containers, workflow and configuration tools, Slurm's own
-features, formats of scientific data, settings of clients), 22 of 60 passed, and 11 still do, most for the same reason. Of its
+features, formats of scientific data, settings of clients), 22 of 60 passed, and 10 still do, most for the same reason. Of its
 60 innocent twins, 5 had an open sign, and 1 still has. Of the fourteenth (what stands next to a host, settings of harmless
 programs, names that known programs give to things), 28 of 44 passed, and 17 still do; of its 43 twins, 3 have an open sign.
+Since then, a verdict names the programs that tocsin does not know. Half of the fifteenth set was aimed at that: known programs
+that start others, variables, lists, names in quotes. Of its 60, 55 passed at first contact, and 32 of them in silence; 53 still
+pass, 30 in silence. Naming programs however a script starts them takes a second reader of the shell, which was written and left
+out: of 20 disguises written after it, 13 were silent. None of its 60 twins had an open sign.
 """
 
 import re
@@ -47,7 +51,7 @@ SETS = {
         "eleventh",
     )
 }
-NOT_ALL_FOUND = {name: _bodies(name) for name in ("twelfth", "thirteenth", "fourteenth")}
+NOT_ALL_FOUND = {name: _bodies(name) for name in ("twelfth", "thirteenth", "fourteenth", "fifteenth")}
 """Sets of which some still pass."""
 INNOCENT = (
     _bodies("innocent")
@@ -58,6 +62,7 @@ INNOCENT = (
     | _bodies("twins_of_twelfth")
     | _bodies("twins_of_thirteenth")
     | _bodies("twins_of_fourteenth")
+    | _bodies("twins_of_fifteenth")
 )
 
 

@@ -357,6 +357,7 @@ def _innocent(result: Results) -> Iterator[str]:
         ("twelfth", "11 of 34 passed at first"),
         ("thirteenth", "22 of 60 passed at first"),
         ("fourteenth", "28 of 44 passed at first"),
+        ("fifteenth", "55 of 60 passed at first, 32 of them in silence"),
     ):
         if (each := result["informed_disguises"].get(part)) is None:  # written since the last run
             continue

@@ -19,6 +19,8 @@ def screener() -> Screener:
         ("srun --chdir /scratch/run -o logs/out ./relax", ["./relax"]),
         ("mpirun -hostfile /tmp/hosts -wdir /scratch/run -np 8 ./relax", ["./relax"]),
         ("env -i ./relax", ["./relax"]),
+        ("nohup relax --last &", ["relax"]),
+        ("nice -n 5 prepare; srun relax", ["prepare", "relax"]),
         ("mpirun -np 8 relax", ["relax"]),
         ("time nice -n 5 /opt/group/bin/relax", ["/opt/group/bin/relax"]),
         ("B=$HOME/bin\n$B/relax", ["$HOME/bin/relax"]),

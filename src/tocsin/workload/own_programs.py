@@ -80,7 +80,7 @@ def bare_commands(text: str) -> list[str]:
     functions = {
         word for each in found if "()" in each.words or "function" in each.words for word in each.words
     }
-    commands = (each.words[program_of(each.words) :] for each in found)
+    commands = (_launched_by(each.words[program_of(each.words) :]) for each in found)
     unknown = (
         " ".join(words[:_WORDS])
         for words in commands
@@ -91,13 +91,9 @@ def bare_commands(text: str) -> list[str]:
 
 def _own_program(command: str) -> str | None:
     """What a command runs, if that is a path or follows a launcher; text of a here-document may look like a bare name."""
-    words: Sequence[str] = [word.strip("\"'") for word in command.split(None, 40)]
-    program = words[0] if words and "/" in words[0] else None
-    while words and (
-        base(words[0]) in WRAPPERS or words[0][:1] == "-"
-    ):  # an option, without the `env` before it
-        words = _launched(words)
-        program = words[0] if words else None
+    words = [word.strip("\"'") for word in command.split(None, 40)]
+    inner = _launched_by(words)
+    program = inner[0] if inner and (inner is not words or "/" in words[0]) else None
     if program is None or not _PROGRAM.fullmatch(program):
         return None
     return (
@@ -114,6 +110,15 @@ def _is_known(program: str) -> bool:
         return True
     known = name in _KNOWN or name in WRAPPERS
     return (known and is_known_path(program)) or bool(CODE.match(name) or MAKERS.match(name))
+
+
+def _launched_by(words: Sequence[str]) -> Sequence[str]:
+    """The words from the program on, without those that launch it."""
+    while words and (
+        base(words[0]) in WRAPPERS or words[0][:1] == "-"
+    ):  # an option, without the `env` before it
+        words = _launched(words)
+    return words
 
 
 def _launched(words: Sequence[str]) -> Sequence[str]:
