@@ -122,7 +122,7 @@ shortest = click.option(
     type=click.IntRange(min=0),
     default=0,
     metavar="SECONDS",
-    help="Leave out jobs that ran for less.",
+    help="Leave out jobs that ran for less than SECONDS.",
 )
 rule = click.option(
     "--rule",
