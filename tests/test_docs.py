@@ -12,6 +12,7 @@ import pytest
 
 from tocsin.causes.catalogue import load_catalogue
 from tocsin.cli.main import cli
+from tocsin.cli.options import ListedByDefault
 from tocsin.core.fields import Job
 from tocsin.core.outcomes import Outcome
 from tocsin.core.settings import Layer, resolve
@@ -53,6 +54,8 @@ def test_a_command_in_the_documents_exists(page: str, line: str) -> None:
         name = words.pop(0)
         assert name in command.commands, f"{page}: {line}"
         command = command.commands[name]
+    if isinstance(command, ListedByDefault):
+        command = command.commands["list"]
     known = {*_options(command), "--help", "-h"}
     used = {word.partition("=")[0] for word in words if word.startswith("-") and word != "-"}
     assert used <= known, f"{page}: {line}"

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,11 @@ from tocsin.app.app import App
 from tocsin.app.jobs import show_job
 from tocsin.app.own_jobs import resubmissions
 from tocsin.core.actions import PEOPLE, ActionKind, ActionStatus, PlannedAction
+from tocsin.core.decision import Decision
 from tocsin.core.stages import Stage
+from tocsin.core.verdict import Level, Verdict
 from tocsin.store.actions import plan, planned_on
+from tocsin.store.decisions import record
 from tocsin.store.jobs import upsert
 
 TASKS = 50
@@ -49,6 +53,24 @@ def test_its_jobs_verdicts_and_resubmissions_take_a_few_statements(app: App) -> 
     assert len(whole) == TASKS
     assert statements(app, lambda: show_job(app, "17", None)) < 20
     assert statements(app, lambda: resubmissions(app, *whole)) < 20
+    app.close()
+
+
+def test_a_task_has_the_verdict_that_its_array_got_when_it_was_submitted(app: App) -> None:
+    [task] = show_job(app, "17_4", None)
+    array = task.key._replace(task=None)
+    of_array = Verdict(job=str(array), stage=Stage.SUBMIT, at=SUBMIT, known_until=SUBMIT, level=Level.WARNING)
+    at_start = replace(of_array, job=str(task.key), stage=Stage.START, level=Level.OK)
+    record(app.store, Decision(verdicts=[of_array, at_start, replace(of_array, stage=Stage.END)]))
+    [task] = show_job(app, "17_4", None)
+    assert [(each.stage, each.level) for each in task.verdicts] == [
+        (Stage.SUBMIT, Level.WARNING),
+        (Stage.START, Level.OK),
+    ]
+    upsert(app.store, frame({"job_id": 17, "user": "ann", "array": "0-49"}))
+    whole = {each.key: each.verdicts for each in show_job(app, "17", None)}
+    assert len(whole[array]) == 2
+    assert [each.stage for each in whole[task.key]] == [Stage.START], "its array is shown, too"
     app.close()
 
 

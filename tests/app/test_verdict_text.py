@@ -6,9 +6,9 @@ from datetime import UTC
 import pytest
 
 from tocsin.app.verdict_text import action_lines, check_headline, explain_headline, verdict_screen
-from tocsin.core.outcomes import Target
+from tocsin.core.outcomes import Outcome, Target
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Failure, Level, MemoryRange, Resources, Verdict
+from tocsin.core.verdict import Advice, Failure, Level, MemoryRange, Resources, Similar, Verdict
 
 GIB = 2**30
 PREDICTED = Failure(probability=0.35, threshold=0.8, will_fail=False, target=Target.FAILED)
@@ -37,6 +37,21 @@ def test_expected_memory_has_no_more_digits_than_are_known() -> None:
     resources = Resources(memory_bytes=MemoryRange(p50=7 * GIB + 1, p95=31_413 * 2**20))
     screen = verdict_screen(replace(PLAIN, resources=resources), "x")
     assert "    expected memory 7.1G (at most 30.7G in 95% of cases)" in screen
+
+
+def test_an_alarm_without_advice_says_so_and_names_a_failed_job_to_look_at() -> None:
+    similar = [
+        Similar(job="lab:7@1", outcome=Outcome.COMPLETED, distance=0.1),
+        Similar(job="lab:8@1", outcome=Outcome.TIMEOUT, distance=0.2),
+    ]
+    alarm = replace(PLAIN, level=Level.WARNING, failure=replace(PREDICTED, will_fail=True, similar=similar))
+    line = "  no change to the request is known that would lower the risk"
+    assert f"{line}; why a similar job failed: tocsin explain lab:8@1" in verdict_screen(alarm, "x")
+    alone = replace(PREDICTED, will_fail=True)
+    assert line in verdict_screen(replace(alarm, failure=alone), "x")
+    advised = replace(alarm, advice=[Advice(change="--time=02:00:00", why="it needs more")])
+    assert not any(text.startswith(line) for text in verdict_screen(advised, "x"))
+    assert not any(text.startswith(line) for text in verdict_screen(PLAIN, "x"))
 
 
 @pytest.mark.parametrize("stage", Stage)

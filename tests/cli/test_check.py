@@ -112,6 +112,21 @@ def test_what_is_no_option_of_the_check_is_an_error(
     assert tocsin("check", script, "-M", "demo", *more).code == 3
 
 
+def test_an_option_of_sbatch_before_the_dashes_is_answered_with_where_to_put_it(
+    tocsin: Tocsin, script: Path
+) -> None:
+    said = tocsin("check", script, "-M", "demo", "--mem=5G")
+    assert "No such option '--mem'; options of sbatch come after --: tocsin check job.sh -- --mem" in said.err
+    assert "come after --" not in tocsin("check", script, "--jsn").err, "a slip of a known option"
+
+
+@pytest.mark.parametrize("limit", ["00:10:00", "18:00:00", "2-00:00:00", "7-00:00:00"])
+def test_no_job_is_expected_to_outlive_its_time_limit(tocsin: Tocsin, script: Path, limit: str) -> None:
+    said = tocsin("check", script, "-M", "demo", "-u", "ada", "--json", "--", f"--time={limit}")
+    time = json.loads(said.out)["resources"]["runtime_seconds"]
+    assert time["p95"] <= time["requested"]
+
+
 @pytest.mark.parametrize("words", [("--mem",), ("--mem=4G", "foo"), ("--shoe-size=4",)])
 def test_words_of_the_submission_that_sbatch_refuses_are_critical(
     tocsin: Tocsin, script: Path, words: tuple[str, ...]

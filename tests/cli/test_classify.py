@@ -35,6 +35,12 @@ def lines(text: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
+def test_a_domain_that_no_script_has_is_no_empty_answer(tocsin: Tocsin, folder: Path) -> None:
+    said = tocsin("classify", folder, "--domain", "chemisty")
+    assert (said.code, 'none of 2 scripts has the domain "chemisty"' in said.err) == (0, True)
+    assert "none of" not in tocsin("classify", folder).err
+
+
 def test_a_folder_is_read_to_its_depth_and_each_script_is_a_line(tocsin: Tocsin, folder: Path) -> None:
     said = tocsin("classify", folder, "--jsonl")
     assert said.code == 0

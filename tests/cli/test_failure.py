@@ -189,7 +189,7 @@ def test_a_rule_as_json_and_one_that_cannot_be_met(home: Path, tocsin: Tocsin) -
     assert (document["version"], document["before"]) == ("2", "1")
     said = tocsin("threshold", "--rule", "alarms_per_day_at_most=0.0001")
     assert said.code == 0
-    assert "no threshold met the rule" in said.err
+    assert "no threshold met the rule on the held-out jobs, so none is set" in said.err
 
 
 def test_a_nonsense_rule_changes_nothing(home: Path, tocsin: Tocsin) -> None:
@@ -284,8 +284,18 @@ def test_without_a_model_of_its_own_a_cluster_uses_the_shipped_one(tocsin: Tocsi
     document = json.loads(tocsin("threshold", "--json").out)
     assert document["version"] == "builtin"
     assert "on every cluster that was left out" in document["threshold"]["text"]
-    assert tocsin("threshold", "--rule", "alarms_per_day_at_most=5").code == 0
+    assert tocsin("threshold", "--rule", "recall_at_least=0.5").code == 0
     assert json.loads(tocsin("threshold", "--json").out)["version"] == "1", "a version never changes"
+
+
+def test_alarms_per_day_of_other_clusters_are_no_promise_for_this_one(tocsin: Tocsin) -> None:
+    said = tocsin("threshold", "--rule", "alarms_per_day_at_most=5")
+    assert said.code == 1
+    assert "its alarms per day on one cluster are not known" in said.err
+    assert "tocsin train failure" in said.err
+    found = json.loads(tocsin("threshold", "--json").out)
+    assert {row["alarms_per_day"] for row in found["table"]} == {None}
+    assert "measured at submit, target failed, on held-out jobs of 8 clusters" in tocsin("threshold").err
 
 
 def test_every_command_of_the_page_works(

@@ -71,8 +71,20 @@ def test_the_demo_reports_and_is_the_same_again(tocsin: Tocsin) -> None:
     assert first["outcomes"] == again["outcomes"]
     assert sum(first["outcomes"].values()) == first["ended"]
     text = tocsin("demo", "--days", "3").out
-    assert "How jobs ended" in text
+    assert "How jobs ended\n" in text
     assert "out_of_memory" in text
+    assert "How jobs ended, with those of earlier runs: " in tocsin("demo", "--days", "1").out
+
+
+def test_a_demo_run_as_a_module_names_a_command_that_works(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "tocsin", "--home", tmp_path, "demo", "--days", "1"],
+        env={**os.environ, "PATH": "/nonexistent"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"Next: {sys.executable} -m tocsin --home {tmp_path} jobs -M demo" in ran.stdout
 
 
 def test_a_demo_job_names_its_script_and_the_store_has_it(tocsin: Tocsin, tmp_path: Path) -> None:

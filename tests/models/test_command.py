@@ -184,3 +184,21 @@ def test_a_detector_that_is_not_there_is_said(registry: Registry) -> None:
             tocsin(registry, command, "weather")
     with pytest.raises(ModelError, match="name of a detector"):
         tocsin(registry, "promote", "../../etc", "1")
+
+
+def test_a_challenge_is_ended_without_naming_its_stage_however_many_stages_have_champions(
+    registry: Registry,
+) -> None:
+    for version in ("1", "3"):
+        tocsin(registry, "promote", "failure", version, "-M", "lab")
+    tocsin(registry, "challenge", "failure", "2", "-M", "lab")
+    assert registry.challenger("failure", Stage.SUBMIT, "lab") == "2"
+    done = tocsin(registry, "challenge", "failure", "--end", "-M", "lab")
+    assert "beside the one in use at submit on lab any more" in done.stderr
+    assert registry.challenger("failure", Stage.SUBMIT, "lab") is None
+
+
+def test_the_list_takes_its_options_without_its_name(registry: Registry) -> None:
+    assert tocsin(registry, "--json").stdout == tocsin(registry, "list", "--json").stdout
+    assert tocsin(registry, "-P").stdout.startswith("Detector|Version|Alias")
+    assert "Commands:" in tocsin(registry, "--help").stdout

@@ -222,7 +222,7 @@ def test_a_challenger_runs_beside_and_can_win(registry: Registry) -> None:
         registry.challenge("failure", "2", Stage.START)
     registry.promote("failure", "2")
     assert (registry.champion("failure"), registry.challenger("failure")) == ("2", None)
-    with pytest.raises(NotFound, match="no challenger for submit"):
+    with pytest.raises(NotFound, match="no challenger; see"):
         registry.resolve("failure", "challenger")
 
 

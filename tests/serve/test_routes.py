@@ -60,6 +60,12 @@ def test_the_filters_of_sacct_select_jobs(api: TestClient) -> None:
     assert get(api, "/jobs", start="2030-01-01", state="F")["jobs"] == []
 
 
+def test_a_slip_of_a_filters_name_does_not_list_all_jobs(api: TestClient) -> None:
+    answer = get(api, "/jobs", expected=400, stat="F")
+    assert answer["detail"].startswith('"stat" is not a parameter of this request; it has account, cluster, ')
+    assert get(api, "/me", expected=400, verbose=1)["detail"].endswith("it has none")
+
+
 def test_the_service_is_alive_however_many_slow_questions_it_has(served: Served) -> None:
     """The hooks in Slurm would take it for dead, and three users may have more questions open than there are threads."""
     answered = threading.Event()

@@ -60,6 +60,12 @@ def test_a_daemon_that_does_not_answer_is_named_with_the_next_step(reason: str, 
     )
 
 
+def test_a_host_without_a_slurm_conf_is_told_what_it_needs() -> None:
+    reason = "scontrol: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host"
+    with pytest.raises(ClusterError, match=r"this host needs the cluster's slurm\.conf and munge key"):
+        run(["sh", "-c", f"echo '{reason}' >&2; exit 1"], timeout=10)
+
+
 def test_a_failing_command_gives_its_code_and_first_words() -> None:
     argv = [PYTHON, "-c", "import sys; print('sacct: error: no', 'x', file=sys.stderr); sys.exit(3)"]
     with pytest.raises(ClusterError, match=r"failed \(exit 3\): sacct: error: no x"):

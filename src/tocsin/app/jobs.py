@@ -12,6 +12,7 @@ from tocsin.app.times import parse_time
 from tocsin.core.errors import InputError, NotFound, UnitError
 from tocsin.core.ids import JobKey, array_size, array_tasks, parse_key, parse_slurm_id
 from tocsin.core.outcomes import SHORT_STATES, STATES
+from tocsin.core.stages import Stage
 
 if TYPE_CHECKING:
     import polars as pl
@@ -121,16 +122,26 @@ def _filter(app: App, request: JobsRequest) -> "Filter":
 
 
 def show_job(app: App, which: str, cluster: str | None, *, owner: str | None = None) -> list[JobWithVerdicts]:
-    """Every submission and task that an id or a key names, each with its verdicts; with `owner`, those of this user."""
+    """Every submission and task that an id or a key names, each with its verdicts; with `owner`, those of this user.
+
+    A task shown without its array has the verdict that the array got when it was submitted.
+    """
     from tocsin.store.verdicts import of_jobs
 
     rows = find_jobs(app, which, cluster).to_dicts()
     rows = rows if owner is None else [row for row in rows if row["user"] == owner]
     keys = [JobKey(row["cluster"], row["job_id"], row["task"], row["submit"]) for row in rows]
-    verdicts = of_jobs(app.store, list(map(str, keys)))
-    return [
-        JobWithVerdicts(key, row, verdicts.get(str(key), [])) for key, row in zip(keys, rows, strict=True)
-    ]
+    arrays = {key: key._replace(task=None) for key in keys if key.task is not None}
+    inherited = {key: array for key, array in arrays.items() if array not in keys}
+    verdicts = of_jobs(app.store, map(str, {*keys, *inherited.values()}))
+    found = []
+    for key, row in zip(keys, rows, strict=True):
+        own = verdicts.get(str(key), [])
+        if key in inherited and not any(verdict.stage is Stage.SUBMIT for verdict in own):
+            of_array = verdicts.get(str(inherited[key]), [])
+            own = [verdict for verdict in of_array if verdict.stage is Stage.SUBMIT] + own
+        found.append(JobWithVerdicts(key, row, own))
+    return found
 
 
 def find_jobs(app: App, which: str, cluster: str | None) -> "pl.DataFrame":

@@ -48,7 +48,13 @@ def set_threshold(app: App, stage: Stage, cluster: str | None, rule: str) -> dic
 
     cluster = chosen_cluster(app, "failure", stage, cluster)
     model, version = failure_model(app, stage, cluster)
-    trained = set_rule(app.registry, model, parse_rule(rule), parent=version, cluster=cluster)
+    wanted, learned_from = parse_rule(rule), app.registry.card("failure", version).clusters
+    if wanted.kind == "alarms_per_day_at_most" and len(learned_from) > 1:
+        raise ModelError(
+            f"failure {version} was measured on samples of {len(learned_from)} clusters, so its alarms per day on one cluster "
+            f"are not known; set another kind of rule, or run `tocsin train failure` on your own jobs first"
+        )
+    trained = set_rule(app.registry, model, wanted, parent=version, cluster=cluster)
     threshold = trained.model.calibrated.threshold
     return {
         "version": trained.version,
@@ -59,15 +65,23 @@ def set_threshold(app: App, stage: Stage, cluster: str | None, rule: str) -> dic
 
 
 def thresholds(app: App, stage: Stage, cluster: str | None) -> dict[str, Any]:
-    """What each threshold would have done, highest first; the chosen one is marked."""
+    """What each threshold would have done, highest first; the chosen one is marked.
+
+    Alarms per day are those of one cluster, so they are null for a model that was measured on several.
+    """
     cluster = chosen_cluster(app, "failure", stage, cluster)
     model, version = failure_model(app, stage, cluster)
     now = model.calibrated.threshold
     others = [row for row in model.calibrated.table if row.value != now.value]
     table = sorted([*others, now], key=lambda row: row.value, reverse=True)
+    card = app.registry.card("failure", version)
+    unknown = {"alarms_per_day": None} if len(card.clusters) > 1 else {}
     return {
         "version": version,
         "cluster": cluster,
-        "threshold": now.to_json(),
-        "table": [row.to_json() | {"chosen": row is now} for row in table],
+        "stage": str(stage),
+        "target": card.target,
+        "clusters": list(card.clusters),
+        "threshold": now.to_json() | unknown,
+        "table": [row.to_json() | unknown | {"chosen": row is now} for row in table],
     }

@@ -6,6 +6,7 @@ from typing import Any
 
 from tocsin.app.text import clock, count
 from tocsin.core.actions import ActionKind, ActionStatus
+from tocsin.core.outcomes import TARGETS
 from tocsin.core.printable import printable
 from tocsin.core.stages import Stage
 from tocsin.core.units import format_duration, parse_instant, rounded_memory
@@ -115,10 +116,23 @@ def verdict_screen(verdict: Verdict, headline: str) -> Iterator[str]:
             if advice.edit.old is not None:
                 yield f"    -{advice.edit.old}"
             yield f"    +{advice.edit.new}"
+    yield from _next_step(verdict)
     if verdict.missing:
         yield ""
         for part, reason in verdict.missing.items():
             yield f"  note: {reason}" if _is_qualified(verdict, part) else f"  not checked: {part}: {reason}"
+
+
+def _next_step(verdict: Verdict) -> Iterator[str]:
+    """What to look at if the job is likely to fail and no change is advised."""
+    failure = verdict.failure
+    if verdict.level not in ALARMS or verdict.advice or failure is None or not failure.will_fail:
+        return
+    failed = next((each.job for each in failure.similar if each.outcome in TARGETS[failure.target]), None)
+    yield ""
+    yield "  no change to the request is known that would lower the risk" + (
+        f"; why a similar job failed: tocsin explain {failed}" if failed else ""
+    )
 
 
 def _is_qualified(verdict: Verdict, part: str) -> bool:

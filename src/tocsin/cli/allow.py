@@ -33,16 +33,14 @@ _RULES = {
 }
 
 
-@click.group(invoke_without_command=True)
-@click.pass_context
-def allow(context: click.Context) -> None:
+@click.group(cls=options.ListedByDefault)
+@click.pass_obj
+def allow(app: App) -> None:
     """Manage the allow-list: who may run which operation.
 
     Entries are kept in the store, beside the file named by the setting workload.allow_file.
     """
-    note_own_data(context.obj)
-    if context.invoked_subcommand is None:
-        context.invoke(list_)
+    note_own_data(app)
 
 
 @allow.command()

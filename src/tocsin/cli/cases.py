@@ -20,16 +20,14 @@ _MOST_JOBS = 50
 _MOST_SCRIPTS = 10
 
 
-@click.group(invoke_without_command=True)
-@click.pass_context
-def cases(context: click.Context) -> None:
+@click.group(cls=options.ListedByDefault)
+@click.pass_obj
+def cases(app: App) -> None:
     """List and answer cases.
 
     A dismissed case raises no more alarms for what was dismissed; a confirmed one still does.
     """
-    note_own_data(context.obj)
-    if context.invoked_subcommand is None:
-        context.invoke(list_)
+    note_own_data(app)
 
 
 @cases.command("list")

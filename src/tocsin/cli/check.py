@@ -35,7 +35,10 @@ class _Check(click.Command):
         try:
             return super().make_context(*arguments, **more)
         except click.UsageError as error:
-            raise _CheckUsage(error.format_message(), error.ctx) from error
+            text = error.format_message()
+            if isinstance(error, click.NoSuchOption) and not error.possibilities:
+                text = f"{text.rstrip('.')}; options of sbatch come after --: tocsin check job.sh -- {error.option_name}"
+            raise _CheckUsage(text, error.ctx) from error
 
     def invoke(self, context: click.Context) -> Any:
         gc.disable()  # the process ends within a second or two, a tenth of which would be garbage collection
@@ -67,7 +70,8 @@ def check(app: App, request: CheckRequest, local: bool, as_json: bool) -> None:
     if extra and not extra[0].startswith("-"):
         raise _CheckUsage(f'"{extra[0]}" is not an option; after -- come sbatch options such as --time=60')
     verdict = check_script(app, request, local=local)
-    _print(verdict, f"{request.script}: {check_headline(verdict)}", as_json)
+    name = "standard input" if request.script == "-" else request.script
+    _print(verdict, f"{name}: {check_headline(verdict)}", as_json)
     raise SystemExit(NAGIOS[verdict.level])
 
 

@@ -42,10 +42,10 @@ def classify(
     their probability; from 50 % on an operation counts as seen.
     """
     errors: list[str] = []
-    classified = 0
+    classified = shown = 0
 
     def rows() -> Iterator[dict[str, Any]]:
-        nonlocal classified
+        nonlocal classified, shown
         for row in classify_scripts(app, files, follow=follow):
             if "error" in row:
                 errors.append(row["error"])
@@ -53,6 +53,7 @@ def classify(
                 classified += 1
                 if domain and row["domain"] != domain:
                     continue
+                shown += 1
             yield row
 
     if jsonl:
@@ -62,6 +63,8 @@ def classify(
         print_json({"scripts": list(rows())})
     else:
         listing.print_table((row for row in rows() if "error" not in row), _COLUMNS)
+    if classified and not shown:
+        print_message(f'none of {count(classified, "script")} has the domain "{domain}"')
     for error in errors[:_MOST_ERRORS]:
         print_message(f"tocsin: {error}")
     if len(errors) > _MOST_ERRORS:

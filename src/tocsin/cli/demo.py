@@ -3,6 +3,7 @@
 import shutil
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -46,18 +47,25 @@ def demo(app: App, seed: int, days: int, as_json: bool) -> None:
     print_line()
     for line in _report(report):
         print_line(line)
-    # a .venv that is not active is not on the path
-    me = ("tocsin" if shutil.which("tocsin") else sys.argv[0]) + (
-        f" --home {app.folder}" if app.folder else ""
-    )
+    me = _command() + (f" --home {app.folder}" if app.folder else "")
     print_line()
     print_line(f"Next: {me} jobs -M demo -s OOM     list jobs that ran out of memory")
     print_line(f"      {me} job ID -M demo          show one job")
     print_line(f"      {me} doctor                  check what is needed to watch a real Slurm")
 
 
+def _command() -> str:
+    """How tocsin was called, if it is not on the path: in a .venv that is not active, or as a module."""
+    if shutil.which("tocsin"):
+        return "tocsin"
+    return f"{sys.executable} -m tocsin" if Path(sys.argv[0]).name == "__main__.py" else sys.argv[0]
+
+
 def _report(report: dict[str, Any]) -> Iterator[str]:
-    yield "How jobs ended"
+    others = report["jobs"] > report["import"]["read"]
+    yield (
+        f"How jobs ended, with those of earlier runs: {report['jobs']:,} jobs" if others else "How jobs ended"
+    )
     for outcome, number in report["outcomes"].items():
         share = number / max(1, report["ended"])
         yield f"  {outcome:<14} {number:>7,}  {share:>6.1%}  {'█' * max(1, round(share * _BAR))}"

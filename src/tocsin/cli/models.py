@@ -28,12 +28,9 @@ _stage = click.option(
 _cluster = click.option("-M", "--cluster", metavar="NAME", help="Champion of this cluster [default: of all].")
 
 
-@click.group(invoke_without_command=True)
-@click.pass_context
-def models(context: click.Context) -> None:
+@click.group(cls=options.ListedByDefault)
+def models() -> None:
     """List, show, verify and promote models."""
-    if context.invoked_subcommand is None:
-        context.invoke(list_)
 
 
 @models.command("list")

@@ -15,6 +15,7 @@ from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
 
 __all__ = [
+    "ListedByDefault",
     "as_json",
     "checked_rule",
     "cluster",
@@ -34,6 +35,15 @@ __all__ = [
 ]
 
 Decorator = Callable[[Any], Any]
+
+
+class ListedByDefault(click.Group):
+    """Commands of which `list` needs no name: `tocsin cases --all` is `tocsin cases list --all`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or (args[0].startswith("-") and args[0] not in self.get_help_option_names(ctx)):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
 
 
 def gathered(kind: type[Any], name: str, *parameters: Decorator) -> Decorator:
@@ -112,7 +122,7 @@ shortest = click.option(
     type=click.IntRange(min=0),
     default=0,
     metavar="SECONDS",
-    help="Leave out jobs that ran for less.",
+    help="Leave out jobs that ran for less than SECONDS.",
 )
 rule = click.option(
     "--rule",

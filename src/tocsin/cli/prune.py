@@ -20,7 +20,7 @@ __all__ = ["backup", "prune"]
     "--days",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Keep jobs that ended in the last N days, and traces of the last N days.",
+    help="Keep jobs that ended in the last N days, and traces of the last N days [default: store.keep_days, traces.keep_days].",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 @options.as_json

@@ -12,16 +12,14 @@ from tocsin.cli.output import Column, Listing, print_json, print_line, print_mes
 __all__ = ["tokens"]
 
 
-@click.group(invoke_without_command=True)
-@click.pass_context
-def tokens(context: click.Context) -> None:
+@click.group(cls=options.ListedByDefault)
+@click.pass_obj
+def tokens(app: App) -> None:
     """Manage tokens for programs and relays that use the service.
 
     Only for administrators, on the service's host.
     """
-    note_own_data(context.obj)
-    if context.invoked_subcommand is None:
-        context.invoke(list_)
+    note_own_data(app)
 
 
 @tokens.command()
@@ -75,8 +73,10 @@ def list_(app: App, everything: bool, listing: Listing) -> None:
     rows = [token_json(token) for token in list_tokens(app, everything=everything)]
     if listing.as_json:
         print_json(rows)
-    else:
-        listing.print_table(rows, _COLUMNS)
+        return
+    listing.print_table(rows, _COLUMNS)
+    if not rows:
+        print_message("no token is valid; create one with: tocsin tokens create NAME")
 
 
 @tokens.command()

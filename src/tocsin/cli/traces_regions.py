@@ -10,12 +10,9 @@ from tocsin.cli.output import Column, Listing, number_of, print_json, print_line
 __all__ = ["regions"]
 
 
-@click.group(invoke_without_command=True)
-@click.pass_context
-def regions(context: click.Context) -> None:
+@click.group(cls=options.ListedByDefault)
+def regions() -> None:
     """List and dismiss regions of traces that were confirmed as bad."""
-    if context.invoked_subcommand is None:
-        context.invoke(list_)
 
 
 @regions.command("list")

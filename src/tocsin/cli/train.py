@@ -201,9 +201,9 @@ def _print_promoted(detector: str, trained: dict[str, Any]) -> None:
 def threshold(app: App, stage: Stage, cluster: str | None, rule: str | None, listing: Listing) -> None:
     """Show or set the threshold for failure alarms.
 
-    Shows what each threshold would have done on the last fifth of the training data, held out from the model; or sets
-    one by a rule: precision_at_least=0.9, recall_at_least=0.5, alarms_per_day_at_most=20, least_cost=1 (cost of a
-    delayed node-hour relative to a wasted one).
+    Shows what each threshold would have done on the last 40% of the training data by time, each job scored by a model
+    of earlier jobs (for the shipped model: of other clusters). Or sets one by a rule: precision_at_least=0.9,
+    recall_at_least=0.5, alarms_per_day_at_most=20, least_cost=1 (cost of a delayed node-hour relative to a wasted one).
     """
     found = set_threshold(app, stage, cluster, rule) if rule else thresholds(app, stage, cluster)
     chosen = found["threshold"]
@@ -219,7 +219,8 @@ def threshold(app: App, stage: Stage, cluster: str | None, rule: str | None, lis
     elif rule:
         print_line(f"{summary}: {chosen['text']}")
         if not chosen["met"]:
-            print_message("note: no threshold met the rule on the held-out jobs; this is the nearest")
+            instead = "so none is set" if chosen["value"] > 1 else "so the nearest is set"
+            print_message(f"note: no threshold met the rule on the held-out jobs, {instead}")
         of = f" -M {found['cluster']}" if found["cluster"] else ""
         print_message(f"undo: tocsin models promote failure {found['before']}{of}")
     else:
@@ -228,8 +229,15 @@ def threshold(app: App, stage: Stage, cluster: str | None, rule: str | None, lis
         listing.print_table([row for row in found["table"] if row["chosen"] or row in shown], _THRESHOLDS)
         if not listing.parsable2:
             by = f" ({chosen['rule']['kind']}={chosen['rule']['value']:g})" if chosen["rule"] else ""
-            rate = f", {chosen['alarms_per_day']:.1f} alarms a day" if chosen["alarms"] else ""
-            print_message(f"{summary}{by}: {chosen['text']}{rate}")
+            rate = chosen["alarms_per_day"] if chosen["alarms"] else None
+            print_message(
+                f"{summary}{by}: {chosen['text']}{'' if rate is None else f', {rate:.1f} alarms a day'}"
+            )
+            learned = found["clusters"]
+            data = learned[0] if len(learned) == 1 else f"{len(learned)} clusters"
+            print_message(
+                f"measured at {found['stage']}, target {found['target']}, on held-out jobs of {data}"
+            )
 
 
 _THRESHOLDS = [

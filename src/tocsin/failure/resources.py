@@ -195,8 +195,15 @@ class ResourceModel:
             None
             if np.isnan(bound)
             else (int(middle), int(bound), None if limit is None or limit < 0 else limit)
-            for middle, bound, limit in zip(np.rint(np.minimum(p50, p95)), np.ceil(p95), asked, strict=True)
+            for middle, bound, limit in zip(
+                np.rint(np.minimum(p50, p95)), _rounded_up(p95), asked, strict=True
+            )
         ]
+
+
+def _rounded_up(bounds: Floats) -> Floats:
+    """Whole seconds or bytes; an error of exp(log(x)) adds none, so a bound at the limit is the limit."""
+    return np.ceil(bounds * (1 - 1e-9))
 
 
 def _not_below(need: Need, history: Numbers) -> Need:

@@ -74,8 +74,8 @@ def _too_few(held: pl.DataFrame, target: Target) -> str | None:
     if held.height >= FEWEST and min(bad, held.height - bad) >= FEWEST_OF_EACH and blocks >= FEWEST_BLOCKS:
         return None
     return (
-        f"{held.height:,} of the last jobs have a known outcome, {bad:,} of them {target}; a contest needs {FEWEST}, "
-        f"{FEWEST_OF_EACH} of each kind, of at least {FEWEST_BLOCKS} users or days"
+        f"too few jobs are held back: {held.height:,} with a known outcome, {bad:,} of them {target}; a contest needs "
+        f"{FEWEST}, {FEWEST_OF_EACH} of each kind, of at least {FEWEST_BLOCKS} users or days"
     )
 
 

@@ -194,13 +194,14 @@ class Registry:
         if name not in ("champion", "challenger"):
             self._existing(detector, name)
             return name
-        stage = stage or self.only_stage(detector)
-        find = self.champion if name == "champion" else self.challenger
-        found = find(detector, stage, cluster)
+        champion = name == "champion"
+        stage = stage or (self.only_stage(detector) if champion else self._challenged(detector, cluster))
+        found = (self.champion if champion else self.challenger)(detector, stage, cluster)
         if found is None:
+            make = "promote" if champion else "challenge"
             raise NotFound(
                 f'the detector "{detector}" has no {name} for {_words((stage, cluster))}; '
-                f"see: tocsin models list; make one with: tocsin models promote {detector} VERSION"
+                f"see: tocsin models list; make one with: tocsin models {make} {detector} VERSION"
             )
         return found
 
@@ -362,6 +363,20 @@ class Registry:
             named = ", ".join(stage for stage in Stage if stage in stages)
             raise ModelError(f'"{detector}" has champions for {named}; name one with --stage')
         return stages.pop() if stages else Stage.SUBMIT
+
+    def _challenged(self, detector: str, cluster: str | None) -> Stage:
+        """The stage that is meant where a challenger is asked for and no stage is named."""
+        aliases = self.aliases(detector)
+        stages = [stage for stage in Stage if aliases.get((stage, cluster), Aliases()).challenger]
+        if len(stages) > 1:
+            raise ModelError(f'"{detector}" has challengers for {", ".join(stages)}; name one with --stage')
+        if not stages:
+            where = f" on {cluster}" if cluster else ""
+            raise NotFound(
+                f'the detector "{detector}" has no challenger{where}; see: tocsin models list; '
+                f"make one with: tocsin models challenge {detector} VERSION"
+            )
+        return stages[0]
 
     def _shipped(self, detector: str) -> dict[str, Path]:
         """The shipped versions and their folders, by stage."""

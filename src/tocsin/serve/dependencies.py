@@ -6,13 +6,24 @@ They are coroutines although they await nothing: FastAPI would run each plain fu
 from typing import Annotated
 
 from fastapi import Depends, Path, Query, Request
+from fastapi.dependencies.models import Dependant
 
 from tocsin.app.app import App
 from tocsin.app.service import Service
-from tocsin.core.errors import Unauthenticated
+from tocsin.core.errors import InputError, Unauthenticated
 from tocsin.serve.principal import Principal
 
-__all__ = ["Asker", "Cluster", "Cursor", "JobName", "Limit", "TheApp", "TheService", "comma_separated"]
+__all__ = [
+    "Asker",
+    "Cluster",
+    "Cursor",
+    "JobName",
+    "Limit",
+    "TheApp",
+    "TheService",
+    "comma_separated",
+    "known_parameters",
+]
 
 
 async def _service(request: Request) -> Service:
@@ -30,6 +41,21 @@ async def _principal(request: Request) -> Principal:
     if not isinstance(found, Principal):
         raise Unauthenticated("the request has no identified user")
     return found
+
+
+def _parameters(dependant: Dependant) -> set[str]:
+    return {field.alias for field in dependant.query_params}.union(*map(_parameters, dependant.dependencies))
+
+
+async def known_parameters(request: Request) -> None:
+    """Refuse a parameter that the route does not have: ignored, a slip such as `stat=F` would list all jobs."""
+    if not request.query_params:
+        return
+    known = _parameters(request.scope["route"].dependant)
+    for name in request.query_params:
+        if name not in known:
+            has = f"it has {', '.join(sorted(known))}" if known else "it has none"
+            raise InputError(f'"{name[:100]}" is not a parameter of this request; {has}')
 
 
 def comma_separated(text: str | None) -> list[str]:

@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from tocsin.app.service import Service
 from tocsin.serve import documents, problems
 from tocsin.serve.broadcast import Broadcast
+from tocsin.serve.dependencies import known_parameters
 from tocsin.serve.identity.setup import secured
 from tocsin.serve.metrics import API, Measured, Metrics
 from tocsin.serve.routes import (
@@ -54,7 +55,7 @@ def routes(service: Service, broadcast: Broadcast, metrics: Metrics) -> FastAPI:
     app.state.service, app.state.broadcast, app.state.metrics = service, broadcast, metrics
     # Included one by one: nested routers would be matched four times for each request.
     for router in (*(module.router for module in _ROUTERS), health.api):
-        app.include_router(router, prefix=API)
+        app.include_router(router, prefix=API, dependencies=[Depends(known_parameters)])
     app.include_router(health.public)
     app.include_router(pages.router)
     app.include_router(job_page.router)

@@ -32,6 +32,7 @@ _SET = {"LC_ALL": "C.UTF-8", "TZ": "UTC", "SLURM_TIME_FORMAT": "%s"}
 _NO_ANSWER = re.compile(
     r"unable to contact|connection refused|no response|communication|timed out", re.IGNORECASE
 )
+_NO_SLURM_CONF = re.compile("resolve_ctls_from_dns_srv|configuration source")
 
 
 def slurm_env(slurm_conf: str) -> dict[str, str]:
@@ -206,6 +207,8 @@ def _failed(name: str, code: int, reason: str) -> ClusterError:
     failed = f"{name} failed (exit {code}): {reason}"
     if _NO_ANSWER.search(reason):
         return NoAnswer(f"{failed}; `{ask}` shows whether {daemon} answers")
+    if _NO_SLURM_CONF.search(reason):
+        return ClusterError(f"{failed}; this host needs the cluster's slurm.conf and munge key")
     return ClusterError(failed)
 
 
