@@ -14,8 +14,8 @@ features, formats of scientific data, settings of clients), 22 of 60 passed, and
 programs, names that known programs give to things), 28 of 44 passed, and 17 still do; of its 43 twins, 3 have an open sign.
 Since then, a verdict names the programs that tocsin does not know. Half of the fifteenth set was aimed at that: known programs
 that start others, variables, lists, names in quotes. Of its 60, 55 passed at first contact, and 32 of them in silence; 53 still
-pass, 30 in silence. Naming programs however a script starts them takes a second reader of the shell, which was written and left
-out: of 20 disguises written after it, 13 were silent. None of its 60 twins had an open sign.
+pass, 30 in silence. A second reader of the shell, which names programs however a
+script starts them, was written and left out, because new disguises avoided it again. None of its 60 twins had an open sign.
 """
 
 import re

@@ -8,12 +8,10 @@ __all__ = ["walk_section"]
 TRIED = (
     "Other rules for the weight were tried on the scores of such walks, with only what was known at each instant: choosing it "
     "every day instead of at each training, other constants, and log loss with forgetting (Hedge). None was better on all "
-    "logs, and the seed of the training matters more than any of them. The loss on METACENTRUM in June was looked into: nine "
-    "tenths of it are between weeks (within them, the AUC is 0.652 by the shipped model and 0.636 by the blend), because in the "
-    "week with the most failures the own model expected the fewest, and in the next one too many. The blend stays 0.044 to 0.077 "
-    "behind if the own model learns only from the shipped model's features (which costs 0.002 by month over all logs), learns "
-    "on top of the shipped model, counts recent jobs more, or may only raise its risk with the shares of failures. Moving its "
-    "scores to the mean of the shipped model's costs 0.01 to 0.04 in the months before."
+    "logs, and the seed of the training matters more than any of them. The loss on METACENTRUM in June "
+    "was looked into: most of it is between weeks, because in the week with the most failures the own model expected the "
+    "fewest. An own model that learns only from the shipped model's features, learns on top of the shipped model, counts "
+    "recent jobs more, or may only raise its risk with the shares of failures, leaves the blend behind in June, too."
 )
 
 

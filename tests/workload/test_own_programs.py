@@ -20,6 +20,8 @@ def screener() -> Screener:
         ("mpirun -hostfile /tmp/hosts -wdir /scratch/run -np 8 ./relax", ["./relax"]),
         ("env -i ./relax", ["./relax"]),
         ("nohup relax --last &", ["relax"]),
+        ("function solve { relax 1; }\nsolve", ["relax"]),
+        ("solve() { relax 1; }\nsolve", ["relax"]),
         ("nice -n 5 prepare; srun relax", ["prepare", "relax"]),
         ("mpirun -np 8 relax", ["relax"]),
         ("time nice -n 5 /opt/group/bin/relax", ["/opt/group/bin/relax"]),

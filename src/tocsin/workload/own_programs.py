@@ -77,16 +77,22 @@ def bare_commands(text: str) -> list[str]:
     if interpreter and base(interpreter[1]) not in SHELLS:
         return []
     found = statements(text).found
-    functions = {
-        word for each in found if "()" in each.words or "function" in each.words for word in each.words
-    }
-    commands = (_launched_by(each.words[program_of(each.words) :]) for each in found)
+    functions = {name for each in found if (name := _defined(each.words))}
+    bodies = (each.words[2:] if each.words[:1] == ["function"] else each.words for each in found)
+    commands = (_launched_by(words[program_of(words) :]) for words in bodies)
     unknown = (
         " ".join(words[:_WORDS])
         for words in commands
         if words and words[0] not in functions and _BARE.match(words[0]) and not _is_known(words[0])
     )
     return list(dict.fromkeys(islice(unknown, _MOST_BARE)))
+
+
+def _defined(words: Sequence[str]) -> str | None:
+    """The function whose definition begins with these words."""
+    if words[1:2] == ["()"]:
+        return words[0]
+    return words[1] if words[:1] == ["function"] and len(words) > 1 else None
 
 
 def _own_program(command: str) -> str | None:
