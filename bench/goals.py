@@ -314,7 +314,7 @@ GOALS = (
         ("innocent", "false_misuse_rate"),
         at_most=0.001,
     ),
-    Goal("disguised miners that pass as fine", "misuse", ("disguises", "fine"), at_most=0),
+    Goal("disguised miners without a sign, all sets", "misuse", ("all_disguises", "fine"), at_most=0),
     Goal(
         "one script, speed-up over sentence-transformers",
         "workload",

@@ -16,7 +16,7 @@ from tools.workload.innocent_jobs import innocent_jobs
 from tools.workload.miner_disguises import DISGUISES, script
 
 from bench import fresh_disguises, fresh_innocent, informed_disguises
-from tocsin.core.verdict import SEEN_FROM
+from tocsin.core.verdict import SEEN_FROM, Screening
 from tocsin.workload.conviction import MISUSE
 from tocsin.workload.screening import Screener, builtin
 
@@ -63,7 +63,11 @@ def run(folder: Path | None = None) -> dict[str, Any]:
             screener, [*map(informed_disguises.script, informed_disguises.INNOCENT.values())]
         ),
         "informed_disguises": informed,
-        "all_disguises": {"scripts": sum(each["scripts"] for each in every), "silent": _silent(*every)},
+        "all_disguises": {
+            "scripts": sum(each["scripts"] for each in every),
+            "fine": sum(each["fine"] for each in every),
+            "silent": sum(each["silent"] for each in every),
+        },
     }
 
 
@@ -72,17 +76,14 @@ def _halves(each: list[Any]) -> dict[str, list[Any]]:
 
 
 def _figures(screener: Screener, texts: list[str]) -> dict[str, int]:
-    seen = left_open = unknown = 0
-    for each in screener.screen(texts):
-        misuse = max(each.operations[name] for name in MISUSE) >= SEEN_FROM
-        seen += misuse
-        left_open += bool(each.open) and not misuse
-        unknown += bool(each.own_programs) and not (each.open or misuse)
+    found = screener.screen(texts)
+    seen = [each for each in found if max(each.operations[name] for name in MISUSE) >= SEEN_FROM]
+    fine = [each for each in found if each not in seen and not each.open]
     return {
         "scripts": len(texts),
-        "false_misuse": seen,
-        "only_open_sign": left_open,
-        "only_unknown_program": unknown,
+        "false_misuse": len(seen),
+        "only_open_sign": len(found) - len(seen) - len(fine),
+        **_said_of_fine(fine),
     }
 
 
@@ -94,12 +95,20 @@ def _disguised(screener: Screener, scripts: dict[str, str]) -> dict[str, Any]:
         "scripts": len(found),
         "cryptomining": len(seen),
         "only_open_sign": len(found) - len(seen) - len(fine),
-        "only_unknown_program": sum(bool(found[name].own_programs) for name in fine),
         "fine": len(fine),
+        **_said_of_fine([found[name] for name in fine]),
         "names_of_fine": fine,
     }
 
 
-def _silent(*parts: dict[str, Any]) -> int:
-    """Disguises whose verdict names neither a sign nor an unknown program."""
-    return sum(each["fine"] - each["only_unknown_program"] for each in parts)
+def _said_of_fine(fine: list[Screening]) -> dict[str, int]:
+    """What the verdicts on scripts without a sign say that they do not cover; `silent`: nothing."""
+    named = sum(bool(each.own_programs) for each in fine)
+    silent = sum(
+        not each.own_programs and any((each.application, each.domain, each.language)) for each in fine
+    )
+    return {
+        "only_unknown_program": named,
+        "nothing_known": len(fine) - named - silent,
+        "silent": silent,
+    }

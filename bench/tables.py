@@ -322,11 +322,12 @@ def _innocent(result: Results) -> Iterator[str]:
     yield (
         "Innocent scripts with the shipped weights, half of them generated around those of jobspec: they speak of misuse, "
         "search for it, and use proxies, tokens and hashes. An open sign is shown to people and accuses nobody. Without a "
-        "sign, the verdict names the programs that tocsin does not know, because the script does not show what they do."
+        "sign, the verdict names the programs that tocsin does not know, because the script does not show what they do, or "
+        "states that it knows no application or language in the script."
     )
     yield ""
-    yield "| scripts | number | called misuse | only an open sign | only an unknown program named | none |"
-    yield "|---|---|---|---|---|---|"
+    yield "| scripts | number | called misuse | only an open sign | only an unknown program named | only no known application | none |"
+    yield "|---|---|---|---|---|---|---|"
     for name in ("jobspec", "generated"):
         each = result["innocent"][name]
         yield _innocent_row(f"innocent, {name}", each)
@@ -366,17 +367,17 @@ def _innocent(result: Results) -> Iterator[str]:
 
 
 def _innocent_row(label: str, each: Results) -> str:
-    seen, left_open, unknown = (
-        each[key] for key in ("false_misuse", "only_open_sign", "only_unknown_program")
-    )
-    rest = each["scripts"] - seen - left_open - unknown
-    return f"| {label} | {each['scripts']:,} | {seen} | {left_open} | {unknown:,} | {rest:,} |"
+    return _classified_row(label, each, each["false_misuse"])
 
 
 def _disguised_row(label: str, each: Results) -> str:
-    unknown = each["only_unknown_program"]
-    cells = (each["scripts"], each["cryptomining"], each["only_open_sign"], unknown, each["fine"] - unknown)
-    return f"| {label} | {' | '.join(map(str, cells))} |"
+    return _classified_row(label, each, each["cryptomining"])
+
+
+def _classified_row(label: str, each: Results, misuse: int) -> str:
+    others = ("only_open_sign", "only_unknown_program", "nothing_known", "silent")
+    cells = (each["scripts"], misuse, *(each[name] for name in others))
+    return f"| {label} | {' | '.join(f'{cell:,}' for cell in cells)} |"
 
 
 def _misuse(result: Results) -> Iterator[str]:

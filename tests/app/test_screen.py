@@ -361,6 +361,7 @@ def test_words_do_not_contradict_each_other() -> None:
     assert "ai is possible (34%), but below 50%; application llama-cli" in said
     said = words(operations={"ai": 0.34}, application="gromacs", domain="chemistry")
     assert "no known operation; application gromacs" in said
+    assert "no known operation; no known application or language" in words(operations={"ai": 0.01})
 
 
 def test_the_tasks_of_an_array_are_one_line_and_each_keeps_its_verdict(tocsin: Tocsin, home: Home) -> None:

@@ -196,7 +196,8 @@ def _prediction(verdict: Verdict, texts: list[str]) -> Iterator[str]:
 def _classification(verdict: Verdict) -> Iterator[str]:
     """What the job is, by its script and by its execution, and whether it is allowed."""
     parts = verdict.workload
-    both = (("its script", parts.submission), ("what it did", parts.execution)) if parts else ()
+    execution = parts.execution if parts else None
+    both = (("its script", parts.submission), ("what it did", execution)) if parts else ()
     screenings = [(by, screening) for by, screening in both if screening]
     if screenings:
         yield ""
@@ -205,6 +206,8 @@ def _classification(verdict: Verdict) -> Iterator[str]:
         words = [", ".join(f"{name} ({p:.0%})" for p, name in seen) or _no_operation(screening)]
         labels = ("application", "domain", "language")
         words += [f"{label} {value}" for label in labels if (value := getattr(screening, label))]
+        if len(words) == 1 and screening is not execution:
+            words.append("no known application or language")
         yield f"  classified by {by}: {'; '.join(words)}"
         lines = ", ".join(dict.fromkeys(str(e.line) for e in screening.evidence[:8]))
         if lines and seen:
