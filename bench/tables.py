@@ -77,8 +77,8 @@ def _causes(result: Results) -> Iterator[str]:
         (f"on {', '.join(f'`{name}`' for name in result['held_out_sets'])}", result["held_out"]),
     ]
     if "last_met" in result:
-        together = " and ".join(f"`{name}`" for name in result["last_met_sets"])
-        contacts.append((f"on {together}, which were met as one set", result["last_met"]))
+        together = ", ".join(f"`{name}`" for name in result["last_met_sets"])
+        contacts.append((f"on {together}, the last two collections", result["last_met"]))
     for label, whole in contacts:
         grouped = whole["by_group"]
         yield (
