@@ -175,6 +175,21 @@ OF_PARTITIONS = replace(
 
 
 @pytest.mark.parametrize(
+    ("line", "kinds"),
+    [
+        ("-A tiny --qos=normal -n 2", ["resources_above_account"]),
+        ("-A tiny --qos=double -n 2", []),
+        ("-A tiny --qos=double -n 3", ["resources_above_account"]),
+        ("-A tiny --qos=double -N 1 -c 2", []),
+    ],
+)
+def test_a_qos_may_multiply_what_an_account_allows(line: str, kinds: list[str]) -> None:
+    """LimitFactor, tried on 22.05."""
+    machine = replace(OF_PARTITIONS, qos={**(OF_PARTITIONS.qos or {}), "double": Qos(limit_factor=2.0)})
+    assert critical(line, machine=machine) == kinds
+
+
+@pytest.mark.parametrize(
     ("line", "kind"),
     [
         ("-p strict -n 5", "resources_above_account"),

@@ -229,7 +229,7 @@ ACCESS = {
     "license": "LicenseName=solver Total=2 Used=0 Free=2 Reserved=0 Remote=no\n",
     "reservation": "ReservationName=ours Nodes=n5 NodeCnt=1 Users=alice Groups=(null) Accounts=(null) Licenses=(null)\n",
     "user": "tiny||normal||00:05:00|cpu=1|None|research||\nresearch||high,normal|high|||None|research|cpu=2|cpu=100\n",
-    "qos": "normal||||||\nhigh|00:10:00|cpu=2,mem=1G,node=1|cpu=1|cpu=60|cpu=2|OverPartQOS,RequiresReservation\n"
+    "qos": "normal||||||\nhigh|00:10:00|cpu=2,mem=1G,node=1|cpu=1|cpu=60|cpu=2|OverPartQOS,RequiresReservation|2.000000\n"
     "any||||||DenyOnLimit,PartitionTimeLimit,PartitionMinNodes,PartitionMaxNodes\n",
 }
 
@@ -262,10 +262,11 @@ def test_what_a_user_may_request_is_read_as_far_as_it_is_enforced(enforce: str) 
         max_tres_per_node={"cpu": 1},
         max_tres_minutes={"cpu": 60},
         min_tres={"cpu": 2},
+        limit_factor=2.0,
         over_partition=True,
         requires_reservation=True,
     )
-    assert found.qos["high"] == (high if limited else Qos(over_partition=True))
+    assert found.qos["high"] == (high if limited else Qos(limit_factor=2.0, over_partition=True))
     assert found.qos["any"].lifts == {"max_time", "min_nodes", "max_nodes"}
 
 

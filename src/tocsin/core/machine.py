@@ -101,6 +101,8 @@ class JobLimits:
 class Qos(JobLimits):
     """A quality of service."""
 
+    limit_factor: float | None = None
+    """What the resources that accounts allow are multiplied by for its jobs."""
     over_partition: bool = False
     """Its limits take precedence over those of the partition's QOS."""
     requires_reservation: bool = False

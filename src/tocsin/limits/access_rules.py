@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from tocsin.core.machine import Association, JobLimits, Machine, Partition, Qos, Reservation
 from tocsin.core.units import UNLIMITED, format_duration, format_memory
@@ -109,16 +110,26 @@ def _limits(row: Demand, association: Association | None, capacity: Capacity) ->
     partition = capacity.partitions[row["partition"]]
     own = _named(row["qos"], capacity.machine) or Qos()
     of_job = (f"QOS {row['qos']}", own)
-    limits: list[tuple[str, JobLimits]] = [of_job]
+    of_qos = [of_job]
     if partition.qos:
         found = _named(partition.qos, capacity.machine)
         if found is None or row["qos"] is None:
             return ()  # the unknown one may take precedence
         of_partition = (f"QOS {partition.qos} of partition {partition.name}", found)
-        limits = [of_job, of_partition] if own.over_partition else [of_partition, of_job]
+        of_qos = [of_job, of_partition] if own.over_partition else [of_partition, of_job]
+    limits: list[tuple[str, JobLimits]] = [*of_qos]
     if association:
-        limits.append((f"account {association.account}", association.limits))
+        factor = next((qos.limit_factor for _, qos in of_qos if qos.limit_factor is not None), 1.0)
+        limits.append((f"account {association.account}", _multiplied(association.limits, factor)))
     return limits
+
+
+def _multiplied(limits: JobLimits, factor: float) -> JobLimits:
+    """The limits of an account for jobs of a QOS that multiplies them. Only the largest request was compared with Slurm."""
+    if factor == 1:
+        return limits
+    most = {name: int(amount * factor) for name, amount in limits.max_tres.items()}
+    return replace(limits, max_tres=most, max_tres_per_node={}, max_tres_minutes={})
 
 
 def _any_account(associations: Sequence[Association]) -> Association | None:

@@ -16,7 +16,7 @@ _PAIR = re.compile(r"(\w+)=(\S*)")
 _ASSOCIATION = (
     "Account,Partition,QOS,DefaultQOS,MaxWall,MaxTRES,AdminLevel,DefaultAccount,MaxTRESPerNode,MaxTRESMins"
 )
-_QOS = "Name,MaxWall,MaxTRES,MaxTRESPerNode,MaxTRESMins,MinTRES,Flags"
+_QOS = "Name,MaxWall,MaxTRES,MaxTRESPerNode,MaxTRESMins,MinTRES,Flags,LimitFactor"
 _TRES = {
     "max_tres": "MaxTRES",
     "max_tres_per_node": "MaxTRESPerNode",
@@ -119,10 +119,16 @@ def _qos(row: Mapping[str, str], limited: bool, by_qos: bool) -> Qos:
     flags = _list(row.get("Flags"))
     return Qos(
         **_limit_values(row, limited),
+        limit_factor=_factor(row.get("LimitFactor")),
         over_partition="OverPartQOS" in flags,
         requires_reservation=by_qos and "RequiresReservation" in flags,
         lifts=frozenset(limit for flag, limit in _LIFTS.items() if flag in flags),
     )
+
+
+def _factor(text: str | None) -> float | None:
+    found = re.fullmatch(r"\d{1,9}(?:\.\d{1,9})?", text or "", re.ASCII)
+    return float(found[0]) if found else None
 
 
 def _limits(row: Mapping[str, str], limited: bool) -> JobLimits:
