@@ -71,7 +71,7 @@ def test_what_no_choice_of_nodes_satisfies_is_critical(line: str) -> None:
     [
         *("-C [large|slow] -N 1", "-C large|slow -N 2", "-C [fast|slow] -N 3", "-C fast|slow -N 4"),
         *("-C fast*2", "-C fast*2 -c 6", "-C [fast*2&slow*1] -N 3", "-C (fast|slow)&large -w n3"),
-        *("-C (fast|slow)*2", "-C [(fast&large)*1&slow*1] -N 2"),  # a number may follow a parenthesis
+        *("-C (fast|slow)*2", "-C [(fast&large)*1&slow*1] -N 2", "-C [fast*1]*1"),
         *("--prefer=slow", "--prefer=slow -C fast -c 8", "--prefer=fast*2", "--prefer=[fast|slow]"),
         *(
             "--gres=gpu:a100:1",
