@@ -84,7 +84,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobLimits:
-    """The most, and the least, that one job may request; None and absent resources are unlimited.
+    """The most, and the least, that jobs may request; None and absent resources are unlimited.
 
     Resources have Slurm's names: `cpu`, `node`, `gres/gpu`, and `mem` in bytes.
     """
@@ -95,6 +95,12 @@ class JobLimits:
     max_tres_minutes: Mapping[str, int] = field(default_factory=dict)
     """Resources times the minutes of the time limit."""
     min_tres: Mapping[str, int] = field(default_factory=dict)
+    group_tres: Mapping[str, int] = field(default_factory=dict)
+    """Of all its jobs together, and in the next two of those of one user and of one account: none alone may exceed it."""
+    max_tres_per_user: Mapping[str, int] = field(default_factory=dict)
+    max_tres_per_account: Mapping[str, int] = field(default_factory=dict)
+    job_counts: Mapping[str, int] = field(default_factory=dict)
+    """Limits of the number of jobs, by the name in a QOS: 0 stops all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
