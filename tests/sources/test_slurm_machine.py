@@ -70,6 +70,7 @@ def test_scontrol_tells_partitions_with_their_limits(machine: Machine) -> None:
         default_memory_per_cpu=77 * 2**20,
         max_memory_per_node=3000 * 2**20,
         allow_accounts=("research", "foo"),
+        deny_qos=("x",),
         whole_nodes=False,
     )
 
@@ -138,7 +139,8 @@ def test_a_partition_of_24_11_is_nested_by_subject() -> None:
         "nodes": {"configured": "n[1-4]", "total": 4, "allowed_allocation": ""},
         "accounts": {"allowed": "", "deny": "guests"},
         "groups": {"allowed": "staff"},
-        "qos": {"allowed": "high,low", "deny": "", "assigned": ""},
+        "qos": {"allowed": "high,low", "deny": "express", "assigned": ""},
+        "flags": ["ROOT_ONLY"],
         "cpus": {"total": 8, "task_binding": 0},
         "defaults": {
             "partition_memory_per_cpu": number(100),
@@ -170,6 +172,8 @@ def test_a_partition_of_24_11_is_nested_by_subject() -> None:
         deny_accounts=("guests",),
         allow_groups=("staff",),
         allow_qos=("high", "low"),
+        deny_qos=("express",),
+        root_only=True,
     )
 
 

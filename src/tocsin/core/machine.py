@@ -66,9 +66,11 @@ class Partition:
     deny_accounts: tuple[str, ...] = ()
     allow_groups: tuple[str, ...] | None = None
     allow_qos: tuple[str, ...] | None = None
+    deny_qos: tuple[str, ...] = ()
     qos: str | None = None
     """Its limits apply to every job here."""
     requires_reservation: bool = False
+    root_only: bool = False
     whole_nodes: bool | None = None
     """Whether every job gets all CPUs of its nodes; None if unknown."""
 
@@ -138,6 +140,8 @@ class Machine:
     nodes: tuple[Node, ...] = ()
     partitions: tuple[Partition, ...] = ()
     max_array_size: int | None = None
+    all_partitions: bool = False
+    """Whether a job must keep the limits of every partition that it names, not only of one (EnforcePartLimits=ALL)."""
     gres_types: tuple[str, ...] | None = None
     cpu_governors: tuple[str, ...] | None = None
     """Those that jobs may choose."""

@@ -12,7 +12,14 @@ from tocsin.limits.capacity import NO_LIMIT, Capacity
 from tocsin.limits.demand import Demand
 from tocsin.scripts.submission import Submission
 
-__all__ = ["access_breaches", "default_qos", "gres_breaches", "setting_breaches", "without_lifted"]
+__all__ = [
+    "access_breaches",
+    "association_breaches",
+    "default_qos",
+    "gres_breaches",
+    "setting_breaches",
+    "without_lifted",
+]
 
 
 _AFTER_22_05 = (22, 6)
@@ -50,6 +57,25 @@ def access_breaches(demand: Sequence[Demand], capacity: Capacity) -> Iterator[Br
     for row in demand:
         for problem in _problems(row, capacity):
             yield Breach.here(row, *problem)
+
+
+def association_breaches(demand: Sequence[Demand], machine: Machine) -> Iterator[Breach]:
+    """Slurm 22.05 takes several partitions only if the user has the same association in all of them."""
+    if machine.release is None or machine.release >= _AFTER_22_05:
+        return
+    partitions: dict[tuple[int, str], set[str]] = {}
+    for row in demand:
+        if row["account"] is not None and not row["job_id"]:
+            partitions.setdefault((row["row"], row["account"].lower()), set()).add(row["partition"])
+    for (number, account), named in partitions.items():
+        own = {a.partition for a in machine.associations or () if a.account.lower() == account}
+        if len({name if name in own else None for name in named}) > 1:
+            yield Breach(
+                row=number,
+                kind="associations_differ",
+                text=f"names several partitions, but account {account} has an association for one of them",
+                remedy="name one partition",
+            )
 
 
 def _problems(row: Demand, capacity: Capacity) -> Iterator[Problem]:

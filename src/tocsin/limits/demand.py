@@ -91,7 +91,7 @@ def demands(
         needed = {**request, "row": row, **_needed(request, submission, release)}
         given = default if request["partition"] is None else request["partition"]
         for partition in [None] if given is None else [*filter(None, given.split(","))] or [default]:
-            yield {**needed, "partition": partition and partition.strip()}
+            yield {**needed, "partition": partition}
 
 
 def _needed(request: Request, submission: Submission | None, release: tuple[int, int] | None) -> Demand:

@@ -17,6 +17,7 @@ from tocsin.core.verdict import Finding, Level
 from tocsin.history.numbers import numbers_of
 from tocsin.limits.access_rules import (
     access_breaches,
+    association_breaches,
     default_qos,
     gres_breaches,
     setting_breaches,
@@ -30,6 +31,7 @@ from tocsin.limits.name_rules import feature_breaches, node_list_breaches, prefe
 from tocsin.limits.node_files import empty_node_files, with_node_files
 from tocsin.limits.node_rules import node_breaches
 from tocsin.limits.partition_rules import (
+    ENFORCED,
     array_breaches,
     highest_index,
     partition_breaches,
@@ -243,6 +245,7 @@ def _of_machine(
             *preference_breaches(submissions, capacity),
             *array_breaches(asked, capacity),
             *access_breaches(known, capacity),
+            *association_breaches(wanted, capacity.machine),
             *gres_breaches(submissions, capacity.machine),
             *setting_breaches(submissions, capacity.machine),
         ),
@@ -251,8 +254,9 @@ def _of_machine(
     partitions: dict[int, list[str]] = {}
     for demand in wanted:
         partitions.setdefault(demand["row"], []).append(demand["partition"])
+    everywhere = ENFORCED if capacity.machine.all_partitions else frozenset[str]()
     return [
-        unavoidable(breaches, partitions.get(row, ())) if breaches else []
+        unavoidable(breaches, partitions.get(row, ()), everywhere) if breaches else []
         for row, breaches in enumerate(found)
     ], missing
 
