@@ -13,6 +13,7 @@ from tocsin.limits.deadline_checks import (
     DAY,
     begin_after_deadline,
     deadline_before_end,
+    deadline_before_limit,
     deadline_too_soon,
     moment,
 )
@@ -359,6 +360,7 @@ _CHECKS = (
     _Check("gpus_disagree", gpus_disagree, _GPU_COUNTS),
     _Check("batch_outside_constraint", _batch_features, ("--batch", "--constraint")),
     _Check("deadline_too_soon", deadline_too_soon, ("--deadline", "--time-min")),
+    _Check("deadline_too_soon", deadline_before_limit, ("--deadline", "--time"), until=(24, 11)),
     _Check("deadline_too_soon", deadline_before_end, ("--deadline", "--time"), since=(24, 11)),
     _Check("not_in_this_release", newer_values, tuple(NEWER), since=(0, 0), until=(22, 6)),
     _Check("not_in_this_release", older_values, tuple(OLDER), since=(26, 5)),
