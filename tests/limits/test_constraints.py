@@ -86,6 +86,46 @@ def test_what_some_nodes_satisfy_is_not(line: str) -> None:
     assert critical(line) == []
 
 
+OF_22_05 = replace(MACHINE, release=(22, 5))
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("-C [fast&large]", "count_misplaced"),
+        ("-C [fast*2&slow]", "count_misplaced"),
+        ("-C [fast*2|slow*1]", "count_misplaced"),
+        ("-C [(fast&large)|slow*1]", "count_misplaced"),
+        ("-C (fast*2)&large", "count_misplaced"),
+        ("-C [fast|slow]&[gpu|large]", "count_misplaced"),
+        ("-C [fast*2&slow*1] -N 2", "too_few_such_nodes"),
+        ("-C [fast*2&slow*1] -N 1-2", "too_few_such_nodes"),
+        ("-C [fast*3&large*1]", "too_few_such_nodes"),
+        ("-C [fast*2&slow*1] -c 7", "too_few_such_nodes"),
+    ],
+)
+def test_numbers_of_nodes_stand_for_different_nodes_of_each_feature(line: str, kind: str) -> None:
+    """As Slurm 22.05 answered."""
+    found = submitted(line, machine=OF_22_05).findings
+    assert kind in [finding.kind for finding in found if finding.level is Level.CRITICAL]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("-C [fast*2&slow*1] -N 3", "-C [fast*2&slow*1] -N 2-3", "-C [fast*2&large*1]", "-C [fast*2]"),
+        *(
+            "-C [(fast&large)|slow]",
+            "-C [(fast|gpu)*2&slow*1] -N 3",
+            "-C slow&[fast|slow]",
+            "-C fast*2&large",
+        ),
+    ],
+)
+def test_numbers_that_slurm_22_05_takes_are_not_critical(line: str) -> None:
+    assert not [f for f in submitted(line, machine=OF_22_05).findings if f.level is Level.CRITICAL]
+
+
 def test_the_name_of_a_feature_may_begin_with_a_digit() -> None:
     assert critical("-C fast|2080ti") == ["unknown_feature"]
     renamed = [replace(node, features=("2080ti",)) for node in MACHINE.nodes]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
 
 from tocsin.core.errors import NodeListError
 from tocsin.core.nodelist import expand_nodes
@@ -15,6 +16,7 @@ from tocsin.limits.node_reasons import reason, request_text, starved
 
 __all__ = ["node_breaches"]
 
+_MOST_COUNTS = 6
 _LISTS = ("req_node_list", "exclude_nodes", "reservation")
 
 
@@ -124,8 +126,23 @@ def _fits(row: Demand, types: Sequence[TypeCount]) -> tuple[bool, bool]:
             return False, False
         if sum(serving for _, serving in such) < least:
             return _fits_all(row, types, wanted.alternatives[0])[0], False
+    if wanted.counted_apart and not row["newest"] and not _enough_apart(row, types, wanted):
+        return False, False
     found = [_fits_all(row, types, suits) for suits in wanted.alternatives]
     return any(fits for fits, _ in found), any(now for _, now in found)
+
+
+def _enough_apart(row: Demand, types: Sequence[TypeCount], wanted: Constraint) -> bool:
+    """Whether there are different nodes for each of the numbers, and no more than the job may have."""
+    most = row["nodes"] if row["fixed"] else min(row["end_of_range"] or NO_LIMIT, row["most_nodes"])
+    if sum(least for _, least in wanted.counts) > most:
+        return False
+    for length in range(2, min(len(wanted.counts), _MOST_COUNTS) + 1):
+        for some in combinations(wanted.counts, length):
+            there = sum(n for kind, n, _ in types if any(_places(row, kind, suits) for suits, _ in some))
+            if there < sum(least for _, least in some):
+                return False
+    return True
 
 
 def _fits_all(row: Demand, types: Sequence[TypeCount], suits: Suits) -> tuple[bool, bool]:

@@ -9,6 +9,7 @@ from tocsin.core.nodelist import count_nodes
 from tocsin.core.units import format_duration, format_memory
 from tocsin.core.verdict import Level
 from tocsin.limits.breach import Breach, plural
+from tocsin.limits.constraints import misplaced_count
 from tocsin.limits.deadline_checks import (
     DAY,
     begin_after_deadline,
@@ -289,6 +290,11 @@ def _batch_features(submission: Submission) -> str | None:
     return f"has --batch={others[0][:60]}, which is not in --constraint; add it there" if others else None
 
 
+def _misplaced_count(submission: Submission) -> str | None:
+    found = misplaced_count(submission.value("--constraint")[:10_000])
+    return f"has a constraint that this release of Slurm does not accept: {found}" if found else None
+
+
 def _gpus_twice(submission: Submission) -> str | None:
     gres = re.search(r"(?:^|,)(?:gres[:/])?gpu\b", submission.value("--gres"))
     if not gres or not submission.last("--gpus-per-node"):
@@ -366,6 +372,7 @@ _CHECKS = (
     _Check("not_in_this_release", older_values, tuple(OLDER), since=(26, 5)),
     _Check("not_in_this_release", oldest_values, tuple(OLDEST), since=(24, 11)),
     _Check("not_in_this_release", too_large, COUNTS, since=(24, 11)),
+    _Check("count_misplaced", _misplaced_count, ("--constraint",), since=(0, 0), until=(22, 6)),
     _Check("gpus_twice", _gpus_twice, ("--gres", "--gpus-per-node"), since=(26, 5)),
     _Check("shared_and_not", _shared_and_not, ("--exclusive", "--oversubscribe"), since=(24, 11)),
     _Check("no_tasks", _no_tasks, ("--extra-node-info",)),
