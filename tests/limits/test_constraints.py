@@ -86,6 +86,27 @@ def test_what_some_nodes_satisfy_is_not(line: str) -> None:
     assert critical(line) == []
 
 
+@pytest.mark.parametrize(
+    ("line", "fits"),
+    [
+        ("--gres=gpu:t4:2", True),
+        ("--gres=gpu:t4:3", False),
+        ("--gres=gpu:A100:2,gpu:t4:2", True),
+        ("--gpus-per-node=t4:3", False),
+        ("--gpus-per-task=t4:3 -n 1", False),
+        ("--gpus-per-task=t4:2 -n 1", True),
+        ("--gres=gpu:4", True),
+        ("-G t4:3", True),
+    ],
+)
+def test_a_node_with_gpus_of_two_types_has_few_of_each(line: str, fits: bool) -> None:
+    nodes = tuple(Node(name=n, cpus=8, gpus=4, gres="gpu:a100:2(S:0),gpu:t4:2(S:1)") for n in ("n1", "n2"))
+    machine = Machine(
+        cluster="lab", nodes=nodes, partitions=(Partition(name="p", node_list="n[1-2]", default=True),)
+    )
+    assert bool(submitted(line, machine=machine).findings) is not fits
+
+
 OF_22_05 = replace(MACHINE, release=(22, 5))
 
 

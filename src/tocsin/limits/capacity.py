@@ -11,12 +11,23 @@ from tocsin.core.machine import Machine, Node, Partition
 from tocsin.core.nodelist import expand_nodes
 from tocsin.core.units import UNLIMITED, format_memory
 
-__all__ = ["NO_LIMIT", "Capacity", "NodeType", "Size", "TypeCount", "available", "count_types", "gpu_types"]
+__all__ = [
+    "NO_LIMIT",
+    "Capacity",
+    "NodeType",
+    "Size",
+    "TypeCount",
+    "available",
+    "count_types",
+    "gpu_types",
+    "gpus_by_type",
+]
 
 NO_LIMIT = 2**62
 """Represents a limit that is unknown or not set."""
 
 _COUNT = re.compile(r"\+?\d{1,9}[kmgtp]?$", re.ASCII | re.IGNORECASE)
+_TYPED = re.compile(r"(?:gres[:/])?gpu[:=]([^\d:=][^:=]*)(?:[:=]\+?(\d{1,9}))?", re.ASCII)
 _OUT = frozenset({"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "FUTURE"})
 
 
@@ -36,6 +47,8 @@ class NodeType(NamedTuple):
     gpus: int
     gpu_types: tuple[str, ...] | None
     """Empty if none of its GPUs has a type; Slurm then gives none of them to a job that names one."""
+    typed_gpus: tuple[tuple[str, int], ...]
+    """How many it has of each type."""
     features: tuple[str, ...] | None
     tmp: int
     sockets: int
@@ -43,7 +56,7 @@ class NodeType(NamedTuple):
     threads: int
 
 
-_UNKNOWN = NodeType(NO_LIMIT, NO_LIMIT, NO_LIMIT, None, None, NO_LIMIT, NO_LIMIT, NO_LIMIT, NO_LIMIT)
+_UNKNOWN = NodeType(NO_LIMIT, NO_LIMIT, NO_LIMIT, None, (), None, NO_LIMIT, NO_LIMIT, NO_LIMIT, NO_LIMIT)
 TypeCount = tuple[NodeType, int, int]
 """A type, the number of its nodes, and how many of those are available."""
 
@@ -123,6 +136,7 @@ def count_types(nodes: Iterable[Node]) -> list[TypeCount]:
             _or_no_limit(node.memory),
             node.gpus,
             gpu_types(node.gres) if node.gres or not node.gpus else None,
+            tuple(sorted(gpus_by_type(node.gres).items())),
             tuple(sorted(node.features)),
             _or_no_limit(node.tmp_disk),
             _or_no_limit(node.sockets),
@@ -195,6 +209,12 @@ def gpu_types(gres: str | None) -> tuple[str, ...]:
     return tuple(
         sorted({rest[0].lower() for rest in named if rest[0] and (rest[1:] or not _COUNT.match(rest[0]))})
     )
+
+
+def gpus_by_type(gres: str | None) -> dict[str, int]:
+    """The number of GPUs of each type in generic resources: `gpu:a100:4(S:0-1),gpu:t4:2`; the last item of a type counts."""
+    found = (_TYPED.fullmatch(item) for item in re.sub(r"\([^)]*\)", "", gres or "").lower().split(","))
+    return {item[1]: int(item[2] or 1) for item in found if item}
 
 
 def _or_no_limit(value: int | None) -> int:

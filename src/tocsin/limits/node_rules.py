@@ -190,6 +190,7 @@ def _places(row: Demand, node: NodeType, suits: Suits) -> float:
     fit = (
         (not row["gpus"] or node.gpus > 0)
         and node.gpus >= row["each_gpus"]
+        and _has_types(row, node)
         and (node.gpu_types is None or set(row["gpu_types"]) <= set(node.gpu_types))
         and suits(node.features)
         and node.cpus >= row["each_cpus"]  # regardless of the partition's limit
@@ -221,6 +222,12 @@ def _places(row: Demand, node: NodeType, suits: Suits) -> float:
     # 26.05 puts all tasks on one node whose CPUs do not depend on them, however many tasks per node were requested.
     alone = row["one_node"] and (row["whole"] or row["whole_nodes"] or row["gpu_cpus"] > 0)
     return float(holds if alone else min(holds, row["block"] or holds))
+
+
+def _has_types(row: Demand, node: NodeType) -> bool:
+    """Whether it has enough GPUs of each type: one with two types may have few of each."""
+    there = dict(node.typed_gpus)
+    return all(number <= there.get(kind, NO_LIMIT) for kind, number in row["each_typed"].items())
 
 
 def _cpus_of_cores(row: Demand, node: NodeType) -> int:
