@@ -525,6 +525,15 @@ def test_every_component_of_a_heterogeneous_job_is_checked() -> None:
         assert kind in found(submitted(*broken))
 
 
+def test_components_have_different_nodes() -> None:
+    """As Slurm 22.05 answered; newer releases were not asked."""
+    older = replace(MACHINE, release=(22, 5))
+    for lines in (("-w n1", "hetjob", "-w n[1-2]"), ("-x n1", "hetjob", "-w n1")):
+        assert found(submitted(*lines, machine=older)) == {"node_of_two_components": "critical"}
+        assert not submitted(*lines, machine=replace(MACHINE, release=(23, 2))).findings
+    assert not submitted("-w n1 -x n2", "hetjob", "-w n3 -x n2", machine=older).findings
+
+
 def test_options_of_one_component_do_not_count_for_another() -> None:
     assert not submitted("-n 4", "hetjob", "-p gpu --gpus-per-node=4").findings
 

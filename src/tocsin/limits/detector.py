@@ -39,7 +39,13 @@ from tocsin.limits.partition_rules import (
 )
 from tocsin.limits.past_usage import READ, History, has_run_here, past_usage_breaches
 from tocsin.limits.release_checks import as_read
-from tocsin.limits.script_checks import contradictions, misread_lines, option_breach, past_deadline
+from tocsin.limits.script_checks import (
+    contradictions,
+    misread_lines,
+    node_of_two_components,
+    option_breach,
+    past_deadline,
+)
 from tocsin.limits.submitter_checks import missing_files, missing_folders, not_for_users
 from tocsin.models.files import read_document
 from tocsin.scripts.scheduler import Scheduler
@@ -269,7 +275,10 @@ def _of_components(
     if submission.last("--array"):
         text = "is an array of jobs with several components; remove --array, or submit the components as jobs"
         yield option_breach(submission, row, "array_of_components", text, "--array")
-    for index, component in enumerate(components(submission)):
+    parts = components(submission)
+    if shared := node_of_two_components(parts, release):
+        yield option_breach(submission, row, "node_of_two_components", shared, "--nodelist", "--exclude")
+    for index, component in enumerate(parts):
         # The defaults in `request` are those of the first component.
         values = {name: request[name] if name in _OF_THE_JOB else None for name in request}
         values |= component.script.request

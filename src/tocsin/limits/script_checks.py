@@ -1,11 +1,11 @@
 """Rules about the script itself: options that contradict each other, and lines that are not read as intended."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from tocsin.core.errors import InputError
-from tocsin.core.nodelist import count_nodes
+from tocsin.core.nodelist import count_nodes, expand_nodes
 from tocsin.core.units import format_duration, format_memory
 from tocsin.core.verdict import Level
 from tocsin.limits.breach import Breach, plural
@@ -48,9 +48,10 @@ from tocsin.scripts.request import Problem, ProblemKind
 from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.submission import Submission
 
-__all__ = ["contradictions", "misread_lines", "option_breach", "past_deadline"]
+__all__ = ["contradictions", "misread_lines", "node_of_two_components", "option_breach", "past_deadline"]
 
 _MOST_SHOWN = 10
+_AFTER_22_05 = (22, 6)
 _LITTLE = 2**30
 """Every node has more memory than this."""
 _LARGEST_JOB_ID = 0x03FF0000
@@ -90,6 +91,26 @@ def contradictions(
     for check in _CHECKS:
         if check.holds_for(release) and (text := check.find(submission)):
             yield option_breach(submission, row, check.kind, text, *check.options, level=check.level)
+
+
+def node_of_two_components(parts: Sequence[Submission], release: tuple[int, int] | None) -> str | None:
+    """Components have different nodes; 22.05 also refuses a node that one component requests and another excludes."""
+    if release is None or release >= _AFTER_22_05:
+        return None
+    for index, part in enumerate(parts):
+        for name in sorted(_names(part, "--nodelist")):
+            for other, against in enumerate(parts):
+                if other != index and name in _names(against, "--nodelist") | _names(against, "--exclude"):
+                    return f"names node {name} in components {index} and {other}, which cannot share it; name other nodes"
+    return None
+
+
+def _names(submission: Submission, option: str) -> set[str]:
+    given = submission.value(option)
+    try:
+        return set() if "/" in given else set(expand_nodes(given))
+    except InputError:
+        return set()  # reported as a refused option
 
 
 _MISREAD = (
