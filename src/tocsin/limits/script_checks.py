@@ -81,6 +81,11 @@ def contradictions(
         last = [d for d in map(submission.last, options) if d]
         # Of memory and of reserved cores, written options simply override the environment.
         written = [d.option for d in last if not d.source or kind not in ("memory_twice", "cores_twice")]
+        if kind == "memory_twice" and len(written) > 1:
+            # A variable takes the place of the directive, and an option of another form overrides it.
+            again = submission.set_by_environment
+            written = [d.option for d in last if not d.source and not (d.line and d.option in again)]
+            last = []
         if kind == "quiet_and_verbose":  # sbatch compares them before it reads the script
             written = [d.option for d in last if not d.line and not d.source]
             last = []
