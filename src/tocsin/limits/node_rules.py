@@ -154,6 +154,8 @@ def _fits_all(row: Demand, types: Sequence[TypeCount], suits: Suits) -> tuple[bo
     ]
     most = max(row["nodes"], 0 if row["fixed"] else min(row["tasks"], row["most_nodes"]))
     each_gpus = row["node_gpus"] or NO_LIMIT
+    if row["end_of_range"]:
+        most = max(min(most, row["end_of_range"]), row["nodes"])
     most_gpu_nodes = max(most, min(math.ceil(row["gpus"] / each_gpus), row["most_nodes"]))
 
     def enough(counted: Iterable[tuple[float, int, int]]) -> bool:
