@@ -121,6 +121,7 @@ def test_what_24_11_accepts(line: str) -> None:
         (("-n 4 -N 0",), "no_nodes"),
         (("-C (icelake|(big))",), "not_in_this_release"),
         (("-p gpu --gres=gpu=1",), "not_in_this_release"),
+        (("-p gpu --gres=",), "not_in_this_release"),
     ],
 )
 def test_what_22_05_refuses_is_critical_there(lines: tuple[str, ...], kind: str) -> None:
