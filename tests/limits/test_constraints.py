@@ -107,6 +107,33 @@ def test_a_node_with_gpus_of_two_types_has_few_of_each(line: str, fits: bool) ->
     assert bool(submitted(line, machine=machine).findings) is not fits
 
 
+@pytest.mark.parametrize(
+    ("line", "fits"),
+    [
+        ("--gres=nvme:2", True),
+        ("--gres=nvme:3", False),
+        ("--gres=nvme:ssd:1,nvme:1", True),
+        ("--gres=nvme:0 -N 2", True),
+        ("--gres=nvme -N 2", False),
+        ("--gres=nvme:1,gpu:1", False),
+        ("--gres=scratch:900M", True),
+        ("--gres=scratch:2G", False),
+        ("--gres=mystery:9", True),  # perhaps no node reports it
+        ("--gres=none", True),
+    ],
+)
+def test_other_generic_resources_are_counted_too(line: str, fits: bool) -> None:
+    nodes = (
+        Node(name="n1", cpus=8, gres="nvme:2,scratch:no_consume:1G"),
+        Node(name="n2", cpus=8, gpus=1, gres="gpu:1"),
+    )
+    machine = Machine(
+        cluster="lab", nodes=nodes, partitions=(Partition(name="p", node_list="n[1-2]", default=True),)
+    )
+    assert bool(submitted(line, machine=machine).findings) is not fits
+    assert not submitted(line.replace("scratch", "other"), machine=replace(machine, nodes=())).findings
+
+
 OF_22_05 = replace(MACHINE, release=(22, 5))
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from tocsin.core.errors import InputError
 from tocsin.core.nodelist import count_nodes, expand_nodes
 from tocsin.limits.breach import MEGABYTE
-from tocsin.limits.capacity import gpu_types, gpus_by_type
+from tocsin.limits.capacity import gpu_types, gpus_by_type, other_gres
 from tocsin.limits.constraints import constraint
 from tocsin.limits.node_cpus import Reserved, node_cpus
 from tocsin.scripts.scheduler import Scheduler
@@ -149,6 +149,7 @@ def _needed(request: Request, submission: Submission | None, release: tuple[int,
         "gpus": gpus,
         "gpu_types": _gpu_types(request["req_gres"], submission),
         "each_typed": _each_typed(submission),
+        "each_gres": other_gres(submission.value("--gres")) if submission else {},
         "constraint": wanted,
         "preferred": submission.value("--prefer").replace(",", "&") if submission else "",
         "given_time": _given_time(request, submission),

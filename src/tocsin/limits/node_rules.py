@@ -32,6 +32,7 @@ def node_breaches(demand: Sequence[Demand], capacity: Capacity) -> Iterator[Brea
             continue
         # Slurm gives a job at least as many nodes as its partition requires.
         row = {**asked, "nodes": max(asked["nodes"], asked["min_nodes"])}
+        row["each_gres"] = {name: n for name, n in asked["each_gres"].items() if name in capacity.gres}
         fits, fits_now = _fits_somewhere(row, capacity)
         if not fits:
             yield reason(row, capacity)
@@ -192,7 +193,7 @@ def _places(row: Demand, node: NodeType, suits: Suits) -> float:
     fit = (
         (not row["gpus"] or node.gpus > 0)
         and node.gpus >= row["each_gpus"]
-        and _has_types(row, node)
+        and _has_gres(row, node)
         and (node.gpu_types is None or set(row["gpu_types"]) <= set(node.gpu_types))
         and suits(node.features)
         and node.cpus >= row["each_cpus"]  # regardless of the partition's limit
@@ -226,10 +227,15 @@ def _places(row: Demand, node: NodeType, suits: Suits) -> float:
     return float(holds if alone else min(holds, row["block"] or holds))
 
 
-def _has_types(row: Demand, node: NodeType) -> bool:
-    """Whether it has enough GPUs of each type: one with two types may have few of each."""
+def _has_gres(row: Demand, node: NodeType) -> bool:
+    """Whether it has enough of each generic resource. One with two types of GPUs may have few of each."""
     there = dict(node.typed_gpus)
-    return all(number <= there.get(kind, NO_LIMIT) for kind, number in row["each_typed"].items())
+    if any(number > there.get(kind, NO_LIMIT) for kind, number in row["each_typed"].items()):
+        return False
+    others = dict(node.gres or ())
+    return node.gres is None or all(
+        number <= others.get(name, 0) for name, number in row["each_gres"].items()
+    )
 
 
 def _cpus_of_cores(row: Demand, node: NodeType) -> int:
