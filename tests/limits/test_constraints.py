@@ -134,9 +134,6 @@ def test_other_generic_resources_are_counted_too(line: str, fits: bool) -> None:
     assert not submitted(line.replace("scratch", "other"), machine=replace(machine, nodes=())).findings
 
 
-OF_22_05 = replace(MACHINE, release=(22, 5))
-
-
 @pytest.mark.parametrize(
     ("line", "kind"),
     [
@@ -153,8 +150,8 @@ OF_22_05 = replace(MACHINE, release=(22, 5))
     ],
 )
 def test_numbers_of_nodes_stand_for_different_nodes_of_each_feature(line: str, kind: str) -> None:
-    """As Slurm 22.05 answered."""
-    found = submitted(line, machine=OF_22_05).findings
+    """As Slurm 22.05 and 26.05 answered."""
+    found = submitted(line, machine=MACHINE).findings
     assert kind in [finding.kind for finding in found if finding.level is Level.CRITICAL]
 
 
@@ -170,8 +167,8 @@ def test_numbers_of_nodes_stand_for_different_nodes_of_each_feature(line: str, k
         ),
     ],
 )
-def test_numbers_that_slurm_22_05_takes_are_not_critical(line: str) -> None:
-    assert not [f for f in submitted(line, machine=OF_22_05).findings if f.level is Level.CRITICAL]
+def test_numbers_that_slurm_takes_are_not_critical(line: str) -> None:
+    assert not [f for f in submitted(line, machine=MACHINE).findings if f.level is Level.CRITICAL]
 
 
 def test_the_name_of_a_feature_may_begin_with_a_digit() -> None:

@@ -67,11 +67,11 @@ def test_other_reasons_to_refuse_a_job_are_not_enforced_in_all_of_them(line: str
     assert critical(line, machine=replace(MACHINE, all_partitions=True)) == []
 
 
-def test_several_partitions_need_one_association_up_to_22_05() -> None:
+def test_several_partitions_need_one_association() -> None:
+    """As Slurm 22.05 and 26.05 answered."""
     own = (Association(account="gpu", partition="main"), Association(account="all"))
     machine = replace(MACHINE, associations=own)
     assert critical("-A gpu -p main", machine) == []
     assert critical("-A gpu -p main,main", machine) == []
     assert critical("-A all -p main,debug", machine) == []
     assert critical("-A gpu -p main,debug", machine) == ["associations_differ"]
-    assert critical("-A gpu -p main,debug", replace(machine, release=(23, 2))) == []

@@ -527,12 +527,10 @@ def test_every_component_of_a_heterogeneous_job_is_checked() -> None:
 
 
 def test_components_have_different_nodes() -> None:
-    """As Slurm 22.05 answered; newer releases were not asked."""
-    older = replace(MACHINE, release=(22, 5))
+    """As Slurm 22.05 and 26.05 answered."""
     for lines in (("-w n1", "hetjob", "-w n[1-2]"), ("-x n1", "hetjob", "-w n1")):
-        assert found(submitted(*lines, machine=older)) == {"node_of_two_components": "critical"}
-        assert not submitted(*lines, machine=replace(MACHINE, release=(23, 2))).findings
-    assert not submitted("-w n1 -x n2", "hetjob", "-w n3 -x n2", machine=older).findings
+        assert found(submitted(*lines)) == {"node_of_two_components": "critical"}
+    assert not submitted("-w n1 -x n2", "hetjob", "-w n3 -x n2").findings
 
 
 def test_options_of_one_component_do_not_count_for_another() -> None:

@@ -60,9 +60,7 @@ def access_breaches(demand: Sequence[Demand], capacity: Capacity) -> Iterator[Br
 
 
 def association_breaches(demand: Sequence[Demand], machine: Machine) -> Iterator[Breach]:
-    """Slurm 22.05 takes several partitions only if the user has the same association in all of them."""
-    if machine.release is None or machine.release >= _AFTER_22_05:
-        return
+    """Slurm takes several partitions only if the user has the same association in all of them (22.05 and 26.05)."""
     partitions: dict[tuple[int, str], set[str]] = {}
     for row in demand:
         if row["account"] is not None and not row["job_id"]:

@@ -64,7 +64,7 @@ _OPERATOR = r"[&|](?![^(]*\))"
 
 
 def misplaced_count(text: str) -> str | None:
-    """What is wrong with the numbers of nodes in a constraint; compared with Slurm 22.05."""
+    """What is wrong with the numbers of nodes in a constraint; compared with Slurm 22.05 and 26.05."""
     if re.search(r"\([^()]*\*", text):
         return "a number of nodes within parentheses; write it after them"
     brackets = re.findall(r"\[([^\[\]]*)\]", text)

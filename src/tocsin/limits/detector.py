@@ -276,7 +276,7 @@ def _of_components(
         text = "is an array of jobs with several components; remove --array, or submit the components as jobs"
         yield option_breach(submission, row, "array_of_components", text, "--array")
     parts = components(submission)
-    if shared := node_of_two_components(parts, release):
+    if shared := node_of_two_components(parts):
         yield option_breach(submission, row, "node_of_two_components", shared, "--nodelist", "--exclude")
     for index, component in enumerate(parts):
         # The defaults in `request` are those of the first component.

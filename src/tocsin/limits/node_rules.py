@@ -127,7 +127,7 @@ def _fits(row: Demand, types: Sequence[TypeCount]) -> tuple[bool, bool]:
             return False, False
         if sum(serving for _, serving in such) < least:
             return _fits_all(row, types, wanted.alternatives[0])[0], False
-    if wanted.counted_apart and not row["newest"] and not _enough_apart(row, types, wanted):
+    if wanted.counted_apart and not _enough_apart(row, types, wanted):
         return False, False
     found = [_fits_all(row, types, suits) for suits in wanted.alternatives]
     return any(fits for fits, _ in found), any(now for _, now in found)

@@ -51,7 +51,6 @@ from tocsin.scripts.submission import Submission
 __all__ = ["contradictions", "misread_lines", "node_of_two_components", "option_breach", "past_deadline"]
 
 _MOST_SHOWN = 10
-_AFTER_22_05 = (22, 6)
 _LITTLE = 2**30
 """Every node has more memory than this."""
 _LARGEST_JOB_ID = 0x03FF0000
@@ -98,10 +97,8 @@ def contradictions(
             yield option_breach(submission, row, check.kind, text, *check.options, level=check.level)
 
 
-def node_of_two_components(parts: Sequence[Submission], release: tuple[int, int] | None) -> str | None:
-    """Components have different nodes; 22.05 also refuses a node that one component requests and another excludes."""
-    if release is None or release >= _AFTER_22_05:
-        return None
+def node_of_two_components(parts: Sequence[Submission]) -> str | None:
+    """Slurm also refuses a node that one component requests and another excludes (tried on 22.05 and 26.05)."""
     for index, part in enumerate(parts):
         for name in sorted(_names(part, "--nodelist")):
             for other, against in enumerate(parts):
@@ -318,7 +315,7 @@ def _batch_features(submission: Submission) -> str | None:
 
 def _misplaced_count(submission: Submission) -> str | None:
     found = misplaced_count(submission.value("--constraint")[:10_000])
-    return f"has a constraint that this release of Slurm does not accept: {found}" if found else None
+    return f"has a constraint that Slurm does not accept: {found}" if found else None
 
 
 def _gpus_twice(submission: Submission) -> str | None:
@@ -398,7 +395,7 @@ _CHECKS = (
     _Check("not_in_this_release", older_values, tuple(OLDER), since=(26, 5)),
     _Check("not_in_this_release", oldest_values, tuple(OLDEST), since=(24, 11)),
     _Check("not_in_this_release", too_large, COUNTS, since=(24, 11)),
-    _Check("count_misplaced", _misplaced_count, ("--constraint",), since=(0, 0), until=(22, 6)),
+    _Check("count_misplaced", _misplaced_count, ("--constraint",)),
     _Check("gpus_twice", _gpus_twice, ("--gres", "--gpus-per-node"), since=(26, 5)),
     _Check("shared_and_not", _shared_and_not, ("--exclusive", "--oversubscribe"), since=(24, 11)),
     _Check("no_tasks", _no_tasks, ("--extra-node-info",)),
