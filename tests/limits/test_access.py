@@ -155,6 +155,8 @@ OF_PARTITIONS = replace(
     associations=(
         Association(account="physics", default_qos="normal"),
         Association(account="tiny", limits=JobLimits(max_tres={"cpu": 1}, max_tres_per_node={"cpu": 1})),
+        Association(account="shared", limits=JobLimits(group_tres={"cpu": 8})),
+        Association(account="shut", limits=JobLimits(job_counts={"MaxJobsPU": 0})),
     ),
     qos={
         "normal": Qos(),
@@ -166,12 +168,31 @@ OF_PARTITIONS = replace(
         "least": Qos(min_tres={"cpu": 4}),
         "nodes": Qos(min_tres={"node": 2}),
         "gpus": Qos(min_tres={"gres/gpu": 1}),
+        "group": Qos(group_tres={"cpu": 6}, job_counts={"GrpJobs": 1}),
+        "user": Qos(max_tres_per_user={"node": 2}, job_counts={"MaxJobsPU": 1, "MaxSubmitPU": 10}),
+        "per_account": Qos(max_tres_per_account={"mem": GIB}),
+        "none": Qos(job_counts={"MaxSubmitPU": 0}),
         "minutes": Qos(max_tres_minutes={"cpu": 60}),
         "each": Qos(max_tres_per_node={"cpu": 2, "mem": GIB}),
         "any": Qos(lifts=frozenset({"max_time", "min_nodes", "max_nodes"})),
     },
     reservations=(Reservation(name="ours", users=("eve",), node_list="n[1-4]"),),
 )
+
+
+@pytest.mark.parametrize(
+    ("line", "kinds"),
+    [
+        ("-A tiny --qos=normal -n 2", ["resources_above_account"]),
+        ("-A tiny --qos=double -n 2", []),
+        ("-A tiny --qos=double -n 3", ["resources_above_account"]),
+        ("-A tiny --qos=double -N 1 -c 2", []),
+    ],
+)
+def test_a_qos_may_multiply_what_an_account_allows(line: str, kinds: list[str]) -> None:
+    """LimitFactor, tried on 22.05."""
+    machine = replace(OF_PARTITIONS, qos={**(OF_PARTITIONS.qos or {}), "double": Qos(limit_factor=2.0)})
+    assert critical(line, machine=machine) == kinds
 
 
 @pytest.mark.parametrize(
@@ -192,6 +213,13 @@ OF_PARTITIONS = replace(
         ("--qos=each -N 2 -n 6", "resources_above_node_limit"),
         ("--qos=each -N 1 --mem=2G", "resources_above_node_limit"),
         ("-A tiny --qos=normal -N 1 -n 2", "resources_above_account"),
+        ("--qos=group -n 7", "resources_above_account"),
+        ("--qos=user -N 3", "resources_above_account"),
+        ("--qos=per_account --mem=2G -N 1", "resources_above_account"),
+        ("-p strict --qos=none", "no_jobs_allowed"),
+        ("-A shared --qos=normal -n 9", "resources_above_account"),
+        ("-A shut --qos=normal", "no_jobs_allowed"),
+        ("--qos=user -a 0-10%2", "array_above_account"),
     ],
 )
 def test_limits_of_qos_of_jobs_and_partitions_are_critical_where_slurm_never_starts_the_job(
@@ -221,6 +249,10 @@ def test_limits_of_qos_of_jobs_and_partitions_are_critical_where_slurm_never_sta
         "--qos=nodes --gpus=4 -p gpu",
         "--qos=minutes -n 2 -t 30",
         "--qos=minutes -t 61 --time-min=1",
+        "--qos=group -n 6",
+        "--qos=user -N 2 -a 1-20:2",
+        "--qos=user -a 1,1,1,2-9",
+        "--qos=user -p strict -n 4",
         "--qos=each -n 9",
         "--qos=each -N 1-3 -n 6",
         "--qos=each -N 2 -n 5",

@@ -71,6 +71,7 @@ def test_what_no_choice_of_nodes_satisfies_is_critical(line: str) -> None:
     [
         *("-C [large|slow] -N 1", "-C large|slow -N 2", "-C [fast|slow] -N 3", "-C fast|slow -N 4"),
         *("-C fast*2", "-C fast*2 -c 6", "-C [fast*2&slow*1] -N 3", "-C (fast|slow)&large -w n3"),
+        *("-C (fast|slow)*2", "-C [(fast&large)*1&slow*1] -N 2", "-C [fast*1]*1"),
         *("--prefer=slow", "--prefer=slow -C fast -c 8", "--prefer=fast*2", "--prefer=[fast|slow]"),
         *(
             "--gres=gpu:a100:1",
@@ -83,6 +84,91 @@ def test_what_no_choice_of_nodes_satisfies_is_critical(line: str) -> None:
 )
 def test_what_some_nodes_satisfy_is_not(line: str) -> None:
     assert critical(line) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "fits"),
+    [
+        ("--gres=gpu:t4:2", True),
+        ("--gres=gpu:t4:3", False),
+        ("--gres=gpu:A100:2,gpu:t4:2", True),
+        ("--gpus-per-node=t4:3", False),
+        ("--gpus-per-task=t4:3 -n 1", False),
+        ("--gpus-per-task=t4:2 -n 1", True),
+        ("--gres=gpu:4", True),
+        ("-G t4:3", True),
+    ],
+)
+def test_a_node_with_gpus_of_two_types_has_few_of_each(line: str, fits: bool) -> None:
+    nodes = tuple(Node(name=n, cpus=8, gpus=4, gres="gpu:a100:2(S:0),gpu:t4:2(S:1)") for n in ("n1", "n2"))
+    machine = Machine(
+        cluster="lab", nodes=nodes, partitions=(Partition(name="p", node_list="n[1-2]", default=True),)
+    )
+    assert bool(submitted(line, machine=machine).findings) is not fits
+
+
+@pytest.mark.parametrize(
+    ("line", "fits"),
+    [
+        ("--gres=nvme:2", True),
+        ("--gres=nvme:3", False),
+        ("--gres=nvme:ssd:1,nvme:1", True),
+        ("--gres=nvme:0 -N 2", True),
+        ("--gres=nvme -N 2", False),
+        ("--gres=nvme:1,gpu:1", False),
+        ("--gres=scratch:900M", True),
+        ("--gres=scratch:2G", False),
+        ("--gres=mystery:9", True),  # perhaps no node reports it
+        ("--gres=none", True),
+    ],
+)
+def test_other_generic_resources_are_counted_too(line: str, fits: bool) -> None:
+    nodes = (
+        Node(name="n1", cpus=8, gres="nvme:2,scratch:no_consume:1G"),
+        Node(name="n2", cpus=8, gpus=1, gres="gpu:1"),
+    )
+    machine = Machine(
+        cluster="lab", nodes=nodes, partitions=(Partition(name="p", node_list="n[1-2]", default=True),)
+    )
+    assert bool(submitted(line, machine=machine).findings) is not fits
+    assert not submitted(line.replace("scratch", "other"), machine=replace(machine, nodes=())).findings
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("-C [fast&large]", "count_misplaced"),
+        ("-C [fast*2&slow]", "count_misplaced"),
+        ("-C [fast*2|slow*1]", "count_misplaced"),
+        ("-C [(fast&large)|slow*1]", "count_misplaced"),
+        ("-C (fast*2)&large", "count_misplaced"),
+        ("-C [fast|slow]&[gpu|large]", "count_misplaced"),
+        ("-C [fast*2&slow*1] -N 2", "too_few_such_nodes"),
+        ("-C [fast*2&slow*1] -N 1-2", "too_few_such_nodes"),
+        ("-C [fast*3&large*1]", "too_few_such_nodes"),
+        ("-C [fast*2&slow*1] -c 7", "too_few_such_nodes"),
+    ],
+)
+def test_numbers_of_nodes_stand_for_different_nodes_of_each_feature(line: str, kind: str) -> None:
+    """As Slurm 22.05 and 26.05 answered."""
+    found = submitted(line, machine=MACHINE).findings
+    assert kind in [finding.kind for finding in found if finding.level is Level.CRITICAL]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("-C [fast*2&slow*1] -N 3", "-C [fast*2&slow*1] -N 2-3", "-C [fast*2&large*1]", "-C [fast*2]"),
+        *(
+            "-C [(fast&large)|slow]",
+            "-C [(fast|gpu)*2&slow*1] -N 3",
+            "-C slow&[fast|slow]",
+            "-C fast*2&large",
+        ),
+    ],
+)
+def test_numbers_that_slurm_takes_are_not_critical(line: str) -> None:
+    assert not [f for f in submitted(line, machine=MACHINE).findings if f.level is Level.CRITICAL]
 
 
 def test_the_name_of_a_feature_may_begin_with_a_digit() -> None:

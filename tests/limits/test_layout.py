@@ -44,6 +44,8 @@ def is_impossible(line: str, machine: Machine = MACHINE) -> bool:
 @pytest.mark.parametrize(
     ("impossible", "possible"),
     [
+        ("-n 33 -N 1-2", "-n 32 -N 1-2"),
+        ("-n 3 -c 9 -N 1-2", "-n 2 -c 9 -N 1-2"),
         ("-c 9 --hint=nomultithread", "-c 8 --hint=nomultithread"),
         ("-n 9 -N 1 --threads-per-core=1", "-n 8 -N 1 --threads-per-core=1"),
         ("-n 9 -N 1 -B 2:4:1", "-n 9 -N 1 -B 2:4:2"),

@@ -172,7 +172,7 @@ def test_without_a_machine_that_is_reported_and_the_rest_is_checked() -> None:
         ("--exclude=n1,m1", None),
         ("--constraint=icelake*5", "too_few_such_nodes"),
         ("--constraint=icelake*2", None),
-        ("--constraint=[icelake*5|big]", None),
+        ("--constraint=[icelake*5|big]", "count_misplaced"),
         ("--prefer=nosuch", "unknown_feature"),
         ("--prefer=big", "too_few_preferred_nodes"),
         ("--prefer=icelake", None),

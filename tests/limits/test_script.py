@@ -57,7 +57,6 @@ def test_options_that_contradict_each_other(lines: tuple[str, ...], kind: str, l
         ("--exclusive -s", "shared_and_not"),
         ("-p gpu --gres=gpu:1 --gpus-per-node=1", "gpus_twice"),
         ("--deadline=now+10", "deadline_too_soon"),
-        ("--deadline=now+4minutes -t 5", "deadline_too_soon"),
         ("-d afterany:5_", "not_in_this_release"),
         ("--get-user-env=60L", "not_in_this_release"),
         ("-N 2 -m plane=2 --ntasks-per-node=2", "nodes_left_empty"),
@@ -122,6 +121,7 @@ def test_what_24_11_accepts(line: str) -> None:
         (("-n 4 -N 0",), "no_nodes"),
         (("-C (icelake|(big))",), "not_in_this_release"),
         (("-p gpu --gres=gpu=1",), "not_in_this_release"),
+        (("-p gpu --gres=",), "not_in_this_release"),
     ],
 )
 def test_what_22_05_refuses_is_critical_there(lines: tuple[str, ...], kind: str) -> None:
@@ -392,6 +392,8 @@ def test_one_verdict_has_one_number_for_one_line() -> None:
         ("--gid=0", "only_for_root"),
         ("--deadline=2010-01-20", "deadline_over"),
         ("--deadline=now+10 --time-min=1", "deadline_too_soon"),
+        ("--deadline=now+4minutes -t 5", "deadline_too_soon"),
+        ("--deadline=now", "deadline_too_soon"),
         ("-p gpu --gpus=3 --gpus-per-node=2", "gpus_disagree"),
         ("-p gpu --gpus=2 --gpus-per-task=2 -n 2", "gpus_disagree"),
         ("-p gpu --gpus-per-socket=1", "gpus_of_no_sockets"),
@@ -522,6 +524,13 @@ def test_every_component_of_a_heterogeneous_job_is_checked() -> None:
         (("-n 1 -a 1-3", "hetjob", "-n 1"), "array_of_components"),
     ):
         assert kind in found(submitted(*broken))
+
+
+def test_components_have_different_nodes() -> None:
+    """As Slurm 22.05 and 26.05 answered."""
+    for lines in (("-w n1", "hetjob", "-w n[1-2]"), ("-x n1", "hetjob", "-w n1")):
+        assert found(submitted(*lines)) == {"node_of_two_components": "critical"}
+    assert not submitted("-w n1 -x n2", "hetjob", "-w n3 -x n2").findings
 
 
 def test_options_of_one_component_do_not_count_for_another() -> None:

@@ -88,6 +88,14 @@ def test_a_variable_is_not_named_where_it_changes_nothing() -> None:
     assert "environment" not in text
 
 
+def test_a_variable_takes_the_place_of_a_directive_that_another_one_excludes() -> None:
+    """As sbatch 22.05 read them."""
+    script = "#!/bin/sh\n#SBATCH --mem=2G --mem-per-cpu=1G\ntrue\n"
+    assert critical("", script)
+    assert critical("SBATCH_MEM_PER_CPU=1G", script) == []
+    assert critical("SBATCH_MEM_PER_CPU=1G --mem-per-cpu=1G", script)
+
+
 def test_a_value_that_is_overridden_is_no_reason_to_refuse() -> None:
     """slurmctld sees only the last dependency."""
     assert critical("", "#!/bin/sh\n#SBATCH -d nosuch:1\ntrue\n")

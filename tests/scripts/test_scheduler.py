@@ -130,6 +130,24 @@ def test_sbatch_reads_the_lines_of_pbs_and_lsf_too() -> None:
     assert (problem.kind, "overrides" in problem.text) == ("foreign", False)
 
 
+@pytest.mark.parametrize(
+    ("line", "options"),
+    [
+        ("#PBS -l nodes=1,pmem=900gb", {"-l nodes": "1"}),
+        ("#PBS -l ncpus=17", {"--mincpus": "17"}),
+        ("#PBS -l select=1:ncpus=4:mem=1gb", {"-l select": "1", "--mincpus": "4", "-l select mem": "1gb"}),
+        ("#BSUB -M 1000000", {"-M": "1000000K"}),
+        ("#BSUB -M 1GB", {"-M": "1GB"}),
+    ],
+)
+def test_sbatch_reads_cpus_and_memory_of_pbs_and_lsf_in_its_own_way(
+    line: str, options: dict[str, str]
+) -> None:
+    """As sbatch 22.05 read them."""
+    script = parse(f"#!/bin/sh\n{line}\nrun\n", scheduler=Scheduler.SLURM)
+    assert {d.option: d.value for d in script.directives} == options
+
+
 def test_prose_is_not_a_directive() -> None:
     script = parse("#!/bin/sh\n#PBS and others: see below\n# SBATCH lines follow\n#SBATCH -N 1\nrun\n")
     assert script.scheduler is Scheduler.SLURM

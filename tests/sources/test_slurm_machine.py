@@ -70,6 +70,7 @@ def test_scontrol_tells_partitions_with_their_limits(machine: Machine) -> None:
         default_memory_per_cpu=77 * 2**20,
         max_memory_per_node=3000 * 2**20,
         allow_accounts=("research", "foo"),
+        deny_qos=("x",),
         whole_nodes=False,
     )
 
@@ -138,7 +139,8 @@ def test_a_partition_of_24_11_is_nested_by_subject() -> None:
         "nodes": {"configured": "n[1-4]", "total": 4, "allowed_allocation": ""},
         "accounts": {"allowed": "", "deny": "guests"},
         "groups": {"allowed": "staff"},
-        "qos": {"allowed": "high,low", "deny": "", "assigned": ""},
+        "qos": {"allowed": "high,low", "deny": "express", "assigned": ""},
+        "flags": ["ROOT_ONLY"],
         "cpus": {"total": 8, "task_binding": 0},
         "defaults": {
             "partition_memory_per_cpu": number(100),
@@ -170,6 +172,8 @@ def test_a_partition_of_24_11_is_nested_by_subject() -> None:
         deny_accounts=("guests",),
         allow_groups=("staff",),
         allow_qos=("high", "low"),
+        deny_qos=("express",),
+        root_only=True,
     )
 
 
@@ -228,8 +232,10 @@ def test_the_configuration_says_what_jobs_get_cpus_by(select: str, more: str, by
 ACCESS = {
     "license": "LicenseName=solver Total=2 Used=0 Free=2 Reserved=0 Remote=no\n",
     "reservation": "ReservationName=ours Nodes=n5 NodeCnt=1 Users=alice Groups=(null) Accounts=(null) Licenses=(null)\n",
-    "user": "tiny||normal||00:05:00|cpu=1|None|research||\nresearch||high,normal|high|||None|research|cpu=2|cpu=100\n",
-    "qos": "normal||||||\nhigh|00:10:00|cpu=2,mem=1G,node=1|cpu=1|cpu=60|cpu=2|OverPartQOS,RequiresReservation\n"
+    "user": "tiny||normal||00:05:00|cpu=1|None|research||\nresearch||high,normal|high|||None|research|cpu=2|cpu=100|cpu=9,node=3|||5|\n",
+    "association": "root|||4|\nsite|root|cpu=4|0|\nresearch|site|cpu=8,mem=1G||20\n",
+    "qos": "normal||||||\nhigh|00:10:00|cpu=2,mem=1G,node=1|cpu=1|cpu=60|cpu=2|OverPartQOS,RequiresReservation|2.000000|"
+    "cpu=6|node=2|mem=1G|1|2|3|0||6\n"
     "any||||||DenyOnLimit,PartitionTimeLimit,PartitionMinNodes,PartitionMaxNodes\n",
 }
 
@@ -254,7 +260,12 @@ def test_what_a_user_may_request_is_read_as_far_as_it_is_enforced(enforce: str) 
     assert (research.qos, research.default_qos) == (("high", "normal") if limited else (), "high")
     assert found.operator is False
     assert found.default_account == "research"
-    more = JobLimits(max_tres_per_node={"cpu": 2}, max_tres_minutes={"cpu": 100})
+    more = JobLimits(
+        max_tres_per_node={"cpu": 2},
+        max_tres_minutes={"cpu": 100},
+        group_tres={"cpu": 4, "node": 3, "mem": 2**30},  # the least of its own and of the accounts above
+        job_counts={"GrpJobs": 0, "MaxJobsPU": 5, "GrpSubmit": 20},
+    )
     assert research.limits == (more if limited else JobLimits())
     high = Qos(
         max_time=600,
@@ -262,10 +273,15 @@ def test_what_a_user_may_request_is_read_as_far_as_it_is_enforced(enforce: str) 
         max_tres_per_node={"cpu": 1},
         max_tres_minutes={"cpu": 60},
         min_tres={"cpu": 2},
+        group_tres={"cpu": 6},
+        max_tres_per_user={"node": 2},
+        max_tres_per_account={"mem": 2**30},
+        job_counts={"GrpJobs": 1, "GrpSubmit": 2, "MaxJobsPU": 3, "MaxSubmitPU": 0, "MaxSubmitPA": 6},
+        limit_factor=2.0,
         over_partition=True,
         requires_reservation=True,
     )
-    assert found.qos["high"] == (high if limited else Qos(over_partition=True))
+    assert found.qos["high"] == (high if limited else Qos(limit_factor=2.0, over_partition=True))
     assert found.qos["any"].lifts == {"max_time", "min_nodes", "max_nodes"}
 
 

@@ -66,9 +66,11 @@ class Partition:
     deny_accounts: tuple[str, ...] = ()
     allow_groups: tuple[str, ...] | None = None
     allow_qos: tuple[str, ...] | None = None
+    deny_qos: tuple[str, ...] = ()
     qos: str | None = None
     """Its limits apply to every job here."""
     requires_reservation: bool = False
+    root_only: bool = False
     whole_nodes: bool | None = None
     """Whether every job gets all CPUs of its nodes; None if unknown."""
 
@@ -84,7 +86,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobLimits:
-    """The most, and the least, that one job may request; None and absent resources are unlimited.
+    """The most, and the least, that jobs may request; None and absent resources are unlimited.
 
     Resources have Slurm's names: `cpu`, `node`, `gres/gpu`, and `mem` in bytes.
     """
@@ -95,12 +97,20 @@ class JobLimits:
     max_tres_minutes: Mapping[str, int] = field(default_factory=dict)
     """Resources times the minutes of the time limit."""
     min_tres: Mapping[str, int] = field(default_factory=dict)
+    group_tres: Mapping[str, int] = field(default_factory=dict)
+    """Of all its jobs together, and in the next two of those of one user and of one account: none alone may exceed it."""
+    max_tres_per_user: Mapping[str, int] = field(default_factory=dict)
+    max_tres_per_account: Mapping[str, int] = field(default_factory=dict)
+    job_counts: Mapping[str, int] = field(default_factory=dict)
+    """Limits of the number of jobs, by the name in a QOS: 0 stops all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Qos(JobLimits):
     """A quality of service."""
 
+    limit_factor: float | None = None
+    """What the resources that accounts allow are multiplied by for its jobs."""
     over_partition: bool = False
     """Its limits take precedence over those of the partition's QOS."""
     requires_reservation: bool = False
@@ -130,6 +140,8 @@ class Machine:
     nodes: tuple[Node, ...] = ()
     partitions: tuple[Partition, ...] = ()
     max_array_size: int | None = None
+    all_partitions: bool = False
+    """Whether a job must keep the limits of every partition that it names, not only of one (EnforcePartLimits=ALL)."""
     gres_types: tuple[str, ...] | None = None
     cpu_governors: tuple[str, ...] | None = None
     """Those that jobs may choose."""

@@ -4,20 +4,24 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from tocsin.core.machine import Association, JobLimits, Machine, Partition, Qos, Reservation
-from tocsin.core.units import UNLIMITED, format_duration, format_memory
-from tocsin.limits.breach import MEGABYTE, Breach, Change, one_of, plural
+from tocsin.core.machine import Association, Machine, Reservation
+from tocsin.core.units import UNLIMITED
+from tocsin.limits.account_limits import Problem, limit_problems, named_qos
+from tocsin.limits.breach import Breach, one_of
 from tocsin.limits.capacity import NO_LIMIT, Capacity
 from tocsin.limits.demand import Demand
 from tocsin.scripts.submission import Submission
 
-__all__ = ["access_breaches", "default_qos", "gres_breaches", "setting_breaches", "without_lifted"]
+__all__ = [
+    "access_breaches",
+    "association_breaches",
+    "default_qos",
+    "gres_breaches",
+    "setting_breaches",
+    "without_lifted",
+]
 
-Problem = tuple[str, str, str, Change | None]
-"""Kind, text, remedy, change."""
 
-
-_WORDS = {"cpu": "CPU", "node": "node", "gres/gpu": "GPU"}
 _AFTER_22_05 = (22, 6)
 _LISTS_OF_QOS = (26, 5)
 """A release that takes them: a job then starts with any of the list."""
@@ -34,7 +38,7 @@ def default_qos(machine: Machine) -> dict[str, str | None]:
 def without_lifted(row: Demand, capacity: Capacity) -> Demand:
     """The demand without those limits of its partition that a QOS lifts."""
     partition = capacity.partitions[row["partition"]]
-    both = (_named(name, capacity.machine) for name in (row["qos"], partition.qos))
+    both = (named_qos(name, capacity.machine) for name in (row["qos"], partition.qos))
     lifts = {limit for qos in both if qos for limit in qos.lifts}
     if "max_time" in lifts:
         row = {**row, "most_time": UNLIMITED}
@@ -46,12 +50,6 @@ def without_lifted(row: Demand, capacity: Capacity) -> Demand:
     return row
 
 
-def _named(name: str | None, machine: Machine) -> Qos | None:
-    """The QOS of this name, in whatever case."""
-    known = machine.qos or {}
-    return next((qos for each, qos in known.items() if name and each.lower() == name.lower()), None)
-
-
 def access_breaches(demand: Sequence[Demand], capacity: Capacity) -> Iterator[Breach]:
     machine = capacity.machine
     if machine.associations is None and machine.licenses is None and machine.reservations is None:
@@ -59,6 +57,23 @@ def access_breaches(demand: Sequence[Demand], capacity: Capacity) -> Iterator[Br
     for row in demand:
         for problem in _problems(row, capacity):
             yield Breach.here(row, *problem)
+
+
+def association_breaches(demand: Sequence[Demand], machine: Machine) -> Iterator[Breach]:
+    """Slurm takes several partitions only if the user has the same association in all of them (22.05 and 26.05)."""
+    partitions: dict[tuple[int, str], set[str]] = {}
+    for row in demand:
+        if row["account"] is not None and not row["job_id"]:
+            partitions.setdefault((row["row"], row["account"].lower()), set()).add(row["partition"])
+    for (number, account), named in partitions.items():
+        own = {a.partition for a in machine.associations or () if a.account.lower() == account}
+        if len({name if name in own else None for name in named}) > 1:
+            yield Breach(
+                row=number,
+                kind="associations_differ",
+                text=f"names several partitions, but account {account} has an association for one of them",
+                remedy="name one partition",
+            )
 
 
 def _problems(row: Demand, capacity: Capacity) -> Iterator[Problem]:
@@ -86,39 +101,15 @@ def _problems(row: Demand, capacity: Capacity) -> Iterator[Problem]:
         yield found
         return
     yield from _needs_reservation(row, machine)
-    limits = _limits(row, association, capacity)
-    yield from _above(row, limits, capacity)
-    yield from _above_per_node(row, limits, capacity)
-    yield from _above_minutes(row, limits, capacity)
-    yield from _below(row, limits, capacity)
+    yield from limit_problems(row, association, capacity)
 
 
 def _needs_reservation(row: Demand, machine: Machine) -> Iterator[Problem]:
     """Slurm asks it of the QOS of the job, not of that of the partition."""
-    qos = _named(row["qos"], machine)
+    qos = named_qos(row["qos"], machine)
     if qos and qos.requires_reservation and not row["reservation"]:
         text = f"uses QOS {row['qos']}, which requires a reservation, but names none"
         yield "reservation_required", text, "add --reservation or use another QOS", None
-
-
-Owned = Sequence[tuple[str, JobLimits]]
-"""Limits with what sets them; the first that limits a resource is the one that Slurm applies."""
-
-
-def _limits(row: Demand, association: Association | None, capacity: Capacity) -> Owned:
-    partition = capacity.partitions[row["partition"]]
-    own = _named(row["qos"], capacity.machine) or Qos()
-    of_job = (f"QOS {row['qos']}", own)
-    limits: list[tuple[str, JobLimits]] = [of_job]
-    if partition.qos:
-        found = _named(partition.qos, capacity.machine)
-        if found is None or row["qos"] is None:
-            return ()  # the unknown one may take precedence
-        of_partition = (f"QOS {partition.qos} of partition {partition.name}", found)
-        limits = [of_job, of_partition] if own.over_partition else [of_partition, of_job]
-    if association:
-        limits.append((f"account {association.account}", association.limits))
-    return limits
 
 
 def _any_account(associations: Sequence[Association]) -> Association | None:
@@ -140,124 +131,6 @@ def _qos(qos: str, association: Association | None, machine: Machine) -> Problem
         who = f"account {account} may not" if account else "no account of this user may"
         text = f"uses QOS {qos}, which {who} use"
     return "qos_not_associated", text, f"use {one_of(allowed[:10])}", None
-
-
-def _above(row: Demand, limits: Owned, capacity: Capacity) -> Iterator[Problem]:
-    time = row["given_time"] or capacity.partitions[row["partition"]].default_time
-    for owner, limit in limits:
-        if limit.max_time is not None:
-            if time and time > limit.max_time:
-                most = format_duration(limit.max_time)
-                text = f"requests a time limit of {format_duration(time)}, but {owner} allows at most {most}"
-                yield "time_above_account", text, f"request at most {most}", ("time_limit", limit.max_time)
-            break
-    for name, amount in _least_amounts(row).items():
-        for owner, limit in limits:
-            allowed_amount = limit.max_tres.get(name)
-            if allowed_amount is None:
-                continue
-            if amount and amount > allowed_amount:
-                asked, allowed = _amount(name, int(amount)), _amount(name, allowed_amount)
-                text = f"requests {asked}, but {owner} allows a job at most {allowed}"
-                yield "resources_above_account", text, f"request at most {allowed}", None
-            break
-
-
-def _least_amounts(row: Demand) -> dict[str, float | None]:
-    """What the job gets at least, by Slurm's names."""
-    nodes, memory = max(row["nodes"], row["min_nodes"]), None
-    if row["memory"] is not None:
-        memory = row["memory"] * nodes if row["exact"] else row["task_memory"] * row["tasks"]
-        memory = max(memory, row["cpu_memory"] * nodes * _given_cpus(row))
-    return {
-        "cpu": max(row["tasks"] * row["cpus"], nodes * max(_given_cpus(row), 1)),
-        "node": nodes,
-        "mem": memory,
-        "gres/gpu": row["gpus"],
-    }
-
-
-def _given_cpus(row: Demand) -> int:
-    """The least CPUs on each node. Instead of too much memory per CPU, Slurm gives other numbers of CPUs."""
-    return int(row["node_cpus"].given) if row["cpu_memory"] <= row["max_memory_per_cpu"] else 0
-
-
-def _most_amounts(row: Demand, partition: Partition, capacity: Capacity) -> dict[str, float]:
-    """What the job gets at most, if that is certain. Slurm rounds up: to whole cores, or to the nodes of the partition."""
-    most = {}
-    nodes = max(row["highest_nodes"], row["min_nodes"])
-    shaped = row["sockets"] or row["cores"] or row["core_tasks"] or row["socket_tasks"] or row["threads"]
-    if not row["gpus"] and not row["each_gpus"]:
-        most["gres/gpu"] = 0.0
-    if nodes < NO_LIMIT:
-        most["node"] = nodes
-        threads = max((kind.threads for kind, *_ in capacity.types[partition.name]), default=NO_LIMIT)
-        parts = capacity.machine.cpus_by is not None and partition.whole_nodes is False and not row["whole"]
-        more = partition.max_memory_per_cpu is not None and row["memory"] is not None
-        if threads < NO_LIMIT and parts and not shaped and not more and "gres/gpu" in most:
-            each_cpus = row["each_cpus"] if row["shared"] else row["node_cpus"].given
-            most["cpu"] = threads * max(row["tasks"] * row["cpus"], nodes * max(each_cpus, 1))
-    return most
-
-
-def _above_per_node(row: Demand, limits: Owned, capacity: Capacity) -> Iterator[Problem]:
-    """On average over the nodes, rounded down as Slurm does it."""
-    partition = capacity.partitions[row["partition"]]
-    nodes = max(row["highest_nodes"], partition.min_nodes or 0)
-    for name, amount in _least_amounts(row).items():
-        owner, allowed = _first(limits, "max_tres_per_node", name)
-        unit = MEGABYTE if name == "mem" else 1
-        each = (amount or 0) // unit // nodes
-        if name == "cpu":
-            each = max(each, _given_cpus(row))
-        if allowed is not None and amount and each > allowed // unit:
-            text = f"requests {_amount(name, int(amount))}, but {owner} allows at most {_amount(name, allowed)} on each node"
-            yield (
-                "resources_above_node_limit",
-                text,
-                f"request at most {_amount(name, allowed)} per node",
-                None,
-            )
-
-
-def _above_minutes(row: Demand, limits: Owned, capacity: Capacity) -> Iterator[Problem]:
-    """With --time-min Slurm may shorten the job."""
-    if row["time_min"] is not None:
-        return
-    partition = capacity.partitions[row["partition"]]
-    longest = next((limit.max_time for _, limit in limits if limit.max_time is not None), UNLIMITED)
-    time = row["given_time"] or partition.default_time or min(longest, row["most_time"])
-    for name, amount in _least_amounts(row).items():
-        owner, allowed = _first(limits, "max_tres_minutes", name)
-        if name == "mem" or allowed is None or not amount or amount * (time // 60) <= allowed:
-            continue
-        asked, unit, most = _amount(name, int(amount)), _WORDS[name], int(allowed // amount) * 60
-        text = f"requests {asked} for {format_duration(time)}, but {owner} allows a job at most {allowed:,} {unit} minutes"
-        remedy = f"request at most {format_duration(most)} for {asked}" if most else f"request fewer {unit}s"
-        yield "minutes_above_account", text, remedy, None
-
-
-def _below(row: Demand, limits: Owned, capacity: Capacity) -> Iterator[Problem]:
-    if row["job_id"]:
-        return
-    for name, amount in _most_amounts(row, capacity.partitions[row["partition"]], capacity).items():
-        owner, required = _first(limits, "min_tres", name)
-        if required is not None and amount < required:
-            least = _amount(name, required)
-            text = f"requests too few {_WORDS[name]}s: {owner} requires at least {least}"
-            yield "resources_below_account", text, f"request at least {least}", None
-
-
-def _first(limits: Owned, kind: str, name: str) -> tuple[str, int | None]:
-    """The limit that applies to a resource, and what sets it."""
-    for owner, limit in limits:
-        if (value := getattr(limit, kind).get(name)) is not None:
-            return owner, value
-    return "", None
-
-
-def _amount(name: str, value: int) -> str:
-    return f"{format_memory(value)} of memory" if name == "mem" else plural(value, _WORDS[name])
 
 
 def _licenses(requested: str | None, known: Mapping[str, int] | None) -> Iterator[Problem]:

@@ -1,6 +1,6 @@
 """A breach: one rule that one job breaks, before it becomes a finding and advice."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,13 +66,17 @@ class Thresholds:
     """Ratio of the advised value to the largest value used."""
 
 
-def unavoidable(breaches: Sequence[Breach], partitions: Sequence[str]) -> list[Breach]:
+def unavoidable(
+    breaches: Sequence[Breach], partitions: Sequence[str], everywhere: Collection[str] = ()
+) -> list[Breach]:
     """The breaches of one job that remain whichever of its partitions it runs in.
 
     It cannot run only if every partition refuses it. If some only make it wait, only the reasons for waiting remain.
+    Limits of the kinds in `everywhere` have to be kept in every partition.
     """
-    general = [breach for breach in breaches if breach.partition is None]
-    local = [breach for breach in breaches if breach.partition is not None]
+    strict = [b for b in breaches if b.kind in everywhere and b.level is Level.CRITICAL]
+    general = [breach for breach in breaches if breach.partition is None or breach in strict]
+    local = [breach for breach in breaches if breach.partition is not None and breach not in strict]
     refusing = {breach.partition for breach in local if breach.level is Level.CRITICAL}
     if refusing.issuperset(partitions):
         return general + local

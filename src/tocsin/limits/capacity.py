@@ -11,12 +11,25 @@ from tocsin.core.machine import Machine, Node, Partition
 from tocsin.core.nodelist import expand_nodes
 from tocsin.core.units import UNLIMITED, format_memory
 
-__all__ = ["NO_LIMIT", "Capacity", "NodeType", "Size", "TypeCount", "available", "count_types", "gpu_types"]
+__all__ = [
+    "NO_LIMIT",
+    "Capacity",
+    "NodeType",
+    "Size",
+    "TypeCount",
+    "available",
+    "count_types",
+    "gpu_types",
+    "gpus_by_type",
+    "other_gres",
+]
 
 NO_LIMIT = 2**62
 """Represents a limit that is unknown or not set."""
 
 _COUNT = re.compile(r"\+?\d{1,9}[kmgtp]?$", re.ASCII | re.IGNORECASE)
+_AMOUNT = re.compile(r"\+?(\d{1,15})([kmgtp]?)", re.ASCII | re.IGNORECASE)
+_TYPED = re.compile(r"(?:gres[:/])?gpu[:=]([^\d:=][^:=]*)(?:[:=]\+?(\d{1,9}))?", re.ASCII)
 _OUT = frozenset({"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "FUTURE"})
 
 
@@ -36,6 +49,10 @@ class NodeType(NamedTuple):
     gpus: int
     gpu_types: tuple[str, ...] | None
     """Empty if none of its GPUs has a type; Slurm then gives none of them to a job that names one."""
+    typed_gpus: tuple[tuple[str, int], ...]
+    """How many it has of each type."""
+    gres: tuple[tuple[str, int], ...] | None
+    """Its other generic resources; None if unknown."""
     features: tuple[str, ...] | None
     tmp: int
     sockets: int
@@ -43,7 +60,9 @@ class NodeType(NamedTuple):
     threads: int
 
 
-_UNKNOWN = NodeType(NO_LIMIT, NO_LIMIT, NO_LIMIT, None, None, NO_LIMIT, NO_LIMIT, NO_LIMIT, NO_LIMIT)
+_UNKNOWN = NodeType(
+    NO_LIMIT, NO_LIMIT, NO_LIMIT, None, (), None, None, NO_LIMIT, NO_LIMIT, NO_LIMIT, NO_LIMIT
+)
 TypeCount = tuple[NodeType, int, int]
 """A type, the number of its nodes, and how many of those are available."""
 
@@ -71,6 +90,8 @@ class Capacity:
     """The node types of each partition as text."""
     features: frozenset[str] | None
     """All features of any node; None if unknown."""
+    gres: frozenset[str]
+    """The generic resources but GPUs that some node has."""
     limits: Mapping[str, Mapping[str, int]]
     """The limits of each partition, by name."""
     types: Mapping[str, Sequence[TypeCount]]
@@ -102,6 +123,7 @@ class Capacity:
                 name: tuple(_describe(name, *each) for each in found[:10]) for name, found in types.items()
             },
             features=features if reported else None,
+            gres=frozenset(name for node in machine.nodes for name in other_gres(node.gres)),
             limits={p.name: _limits(p, nodes[p.name], largest[p.name]) for p in machine.partitions},
             types=types,
         )
@@ -123,6 +145,8 @@ def count_types(nodes: Iterable[Node]) -> list[TypeCount]:
             _or_no_limit(node.memory),
             node.gpus,
             gpu_types(node.gres) if node.gres or not node.gpus else None,
+            tuple(sorted(gpus_by_type(node.gres).items())),
+            tuple(sorted(other_gres(node.gres).items())),
             tuple(sorted(node.features)),
             _or_no_limit(node.tmp_disk),
             _or_no_limit(node.sockets),
@@ -195,6 +219,23 @@ def gpu_types(gres: str | None) -> tuple[str, ...]:
     return tuple(
         sorted({rest[0].lower() for rest in named if rest[0] and (rest[1:] or not _COUNT.match(rest[0]))})
     )
+
+
+def gpus_by_type(gres: str | None) -> dict[str, int]:
+    """The number of GPUs of each type in generic resources: `gpu:a100:4(S:0-1),gpu:t4:2`; the last item of a type counts."""
+    found = (_TYPED.fullmatch(item) for item in re.sub(r"\([^)]*\)", "", gres or "").lower().split(","))
+    return {item[1]: int(item[2] or 1) for item in found if item}
+
+
+def other_gres(gres: str | None) -> dict[str, int]:
+    """The amount of each generic resource but GPUs, of whatever type: `nvme:2`, `scratch:no_consume:1K`."""
+    found: Counter[str] = Counter()
+    for item in re.sub(r"\([^)]*\)", "", gres or "").split(","):
+        name, *rest = re.split("[:=]", re.sub("^gres[:/]", "", item.strip()))
+        amount = _AMOUNT.fullmatch(rest[-1]) if rest else None
+        if name and name not in ("gpu", "none"):
+            found[name] += int(amount[1]) * 1024 ** " kmgtp".index(amount[2].lower() or " ") if amount else 1
+    return dict(found)
 
 
 def _or_no_limit(value: int | None) -> int:

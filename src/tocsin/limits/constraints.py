@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["ANY_NODE", "Constraint", "Suits", "constraint"]
+__all__ = ["ANY_NODE", "Constraint", "Suits", "constraint", "misplaced_count"]
 
 Suits = Callable[[Collection[str] | None], bool]
 """Whether a node with these features is allowed; None if its features are unknown."""
@@ -25,6 +25,11 @@ class Constraint:
     """At least this many nodes satisfy each of these: `a*2`."""
     names: frozenset[str] = frozenset()
     text: str = ""
+
+    @property
+    def counted_apart(self) -> bool:
+        """Whether a node counts for one of the numbers only: `[a*2&b*1]` takes three nodes."""
+        return len(self.counts) > 1
 
 
 def _any(_: Collection[str] | None) -> bool:
@@ -52,6 +57,27 @@ def constraint(text: str) -> Constraint:
         return Constraint((_any,), counts, names, text)
     choices = _choices(inner) if inner != text else [inner]
     return Constraint(tuple(_expression(choice) for choice in choices), names=names, text=text)
+
+
+_OPERATOR = r"[&|](?![^(]*\))"
+"""One that is not in parentheses."""
+
+
+def misplaced_count(text: str) -> str | None:
+    """What is wrong with the numbers of nodes in a constraint; compared with Slurm 22.05 and 26.05."""
+    if re.search(r"\([^()]*\*", text):
+        return "a number of nodes within parentheses; write it after them"
+    brackets = re.findall(r"\[([^\[\]]*)\]", text)
+    if len(brackets) > 1:
+        return "more than one pair of brackets"
+    for inner in brackets:
+        operators = set(re.findall(_OPERATOR, inner))
+        counted = [bool(re.search(r"\*\d+$", term)) for term in re.split(_OPERATOR, inner)]
+        if "|" in operators and any(counted):
+            return "a number of nodes next to | in brackets"
+        if "&" in operators and not all(counted):
+            return "& in brackets, which needs a number of nodes for each feature"
+    return None
 
 
 def _choices(text: str) -> list[str]:

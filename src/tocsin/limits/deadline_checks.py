@@ -7,7 +7,14 @@ from tocsin.core.errors import InputError
 from tocsin.core.units import UNLIMITED, format_duration, parse_instant
 from tocsin.scripts.submission import Submission
 
-__all__ = ["DAY", "begin_after_deadline", "deadline_before_end", "deadline_too_soon", "moment"]
+__all__ = [
+    "DAY",
+    "begin_after_deadline",
+    "deadline_before_end",
+    "deadline_before_limit",
+    "deadline_too_soon",
+    "moment",
+]
 
 DAY = 86400
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * DAY}
@@ -22,6 +29,13 @@ def begin_after_deadline(submission: Submission) -> str | None:
 
 def deadline_too_soon(submission: Submission) -> str | None:
     return _ends_too_late(submission, _seconds(submission, "time_min"))
+
+
+def deadline_before_limit(submission: Submission) -> str | None:
+    """Older releases take the job and end it with the state DEADLINE as soon as they look at it."""
+    if _seconds(submission, "time_min"):
+        return None
+    return _ends_too_late(submission, _seconds(submission, "time_limit") or 1)
 
 
 def deadline_before_end(submission: Submission) -> str | None:

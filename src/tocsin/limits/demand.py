@@ -10,7 +10,7 @@ import polars as pl
 from tocsin.core.errors import InputError
 from tocsin.core.nodelist import count_nodes, expand_nodes
 from tocsin.limits.breach import MEGABYTE
-from tocsin.limits.capacity import gpu_types
+from tocsin.limits.capacity import gpu_types, gpus_by_type, other_gres
 from tocsin.limits.constraints import constraint
 from tocsin.limits.node_cpus import Reserved, node_cpus
 from tocsin.scripts.scheduler import Scheduler
@@ -91,7 +91,7 @@ def demands(
         needed = {**request, "row": row, **_needed(request, submission, release)}
         given = default if request["partition"] is None else request["partition"]
         for partition in [None] if given is None else [*filter(None, given.split(","))] or [default]:
-            yield {**needed, "partition": partition and partition.strip()}
+            yield {**needed, "partition": partition}
 
 
 def _needed(request: Request, submission: Submission | None, release: tuple[int, int] | None) -> Demand:
@@ -148,6 +148,8 @@ def _needed(request: Request, submission: Submission | None, release: tuple[int,
         "task_memory": None if memory is None else memory * least_nodes / tasks,
         "gpus": gpus,
         "gpu_types": _gpu_types(request["req_gres"], submission),
+        "each_typed": _each_typed(submission),
+        "each_gres": other_gres(submission.value("--gres")) if submission else {},
         "constraint": wanted,
         "preferred": submission.value("--prefer").replace(",", "&") if submission else "",
         "given_time": _given_time(request, submission),
@@ -370,6 +372,17 @@ def _listed(names: str | None, submission: Submission | None, release: tuple[int
         return count_nodes(names)
     except InputError:
         return 0  # reported as a refused option
+
+
+def _each_typed(submission: Submission | None) -> dict[str, int]:
+    """The GPUs of each type that every node of the job, or a node for one of its tasks, must have."""
+    found: dict[str, int] = {}
+    for option in ("--gres", "--gpus-per-node", "--gpus-per-task") if submission else ():
+        given = submission.value(option) if submission else ""
+        items = given if option == "--gres" else re.sub(r"(^|,)\s*(?=[A-Za-z])", r"\1gpu:", given)
+        for kind, number in gpus_by_type(items).items():
+            found[kind] = max(found.get(kind, 0), number)
+    return found
 
 
 def _gpu_types(gres: str | None, submission: Submission | None) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from tocsin.core.verdict import Finding, Level
 from tocsin.history.numbers import numbers_of
 from tocsin.limits.access_rules import (
     access_breaches,
+    association_breaches,
     default_qos,
     gres_breaches,
     setting_breaches,
@@ -30,6 +31,7 @@ from tocsin.limits.name_rules import feature_breaches, node_list_breaches, prefe
 from tocsin.limits.node_files import empty_node_files, with_node_files
 from tocsin.limits.node_rules import node_breaches
 from tocsin.limits.partition_rules import (
+    ENFORCED,
     array_breaches,
     highest_index,
     partition_breaches,
@@ -37,7 +39,13 @@ from tocsin.limits.partition_rules import (
 )
 from tocsin.limits.past_usage import READ, History, has_run_here, past_usage_breaches
 from tocsin.limits.release_checks import as_read
-from tocsin.limits.script_checks import contradictions, misread_lines, option_breach, past_deadline
+from tocsin.limits.script_checks import (
+    contradictions,
+    misread_lines,
+    node_of_two_components,
+    option_breach,
+    past_deadline,
+)
 from tocsin.limits.submitter_checks import missing_files, missing_folders, not_for_users
 from tocsin.models.files import read_document
 from tocsin.scripts.scheduler import Scheduler
@@ -243,6 +251,7 @@ def _of_machine(
             *preference_breaches(submissions, capacity),
             *array_breaches(asked, capacity),
             *access_breaches(known, capacity),
+            *association_breaches(wanted, capacity.machine),
             *gres_breaches(submissions, capacity.machine),
             *setting_breaches(submissions, capacity.machine),
         ),
@@ -251,8 +260,9 @@ def _of_machine(
     partitions: dict[int, list[str]] = {}
     for demand in wanted:
         partitions.setdefault(demand["row"], []).append(demand["partition"])
+    everywhere = ENFORCED if capacity.machine.all_partitions else frozenset[str]()
     return [
-        unavoidable(breaches, partitions.get(row, ())) if breaches else []
+        unavoidable(breaches, partitions.get(row, ()), everywhere) if breaches else []
         for row, breaches in enumerate(found)
     ], missing
 
@@ -265,7 +275,10 @@ def _of_components(
     if submission.last("--array"):
         text = "is an array of jobs with several components; remove --array, or submit the components as jobs"
         yield option_breach(submission, row, "array_of_components", text, "--array")
-    for index, component in enumerate(components(submission)):
+    parts = components(submission)
+    if shared := node_of_two_components(parts):
+        yield option_breach(submission, row, "node_of_two_components", shared, "--nodelist", "--exclude")
+    for index, component in enumerate(parts):
         # The defaults in `request` are those of the first component.
         values = {name: request[name] if name in _OF_THE_JOB else None for name in request}
         values |= component.script.request

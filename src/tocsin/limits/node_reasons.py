@@ -125,6 +125,7 @@ def request_text(row: Demand) -> str:
         words.append(f"with {size(amount)} per {per}")
     if row["gpus"]:
         words.append(f"and {_gpus(row)}")
+    words += [f"with {name}:{number} on each node" for name, number in row["each_gres"].items()]
     if row["tmp"]:
         words.append(f"with {size(row['tmp'])} of temporary disk")
     shape = [

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
 
 from tocsin.core.errors import NodeListError
 from tocsin.core.nodelist import expand_nodes
@@ -15,6 +16,7 @@ from tocsin.limits.node_reasons import reason, request_text, starved
 
 __all__ = ["node_breaches"]
 
+_MOST_COUNTS = 6
 _LISTS = ("req_node_list", "exclude_nodes", "reservation")
 
 
@@ -30,6 +32,7 @@ def node_breaches(demand: Sequence[Demand], capacity: Capacity) -> Iterator[Brea
             continue
         # Slurm gives a job at least as many nodes as its partition requires.
         row = {**asked, "nodes": max(asked["nodes"], asked["min_nodes"])}
+        row["each_gres"] = {name: n for name, n in asked["each_gres"].items() if name in capacity.gres}
         fits, fits_now = _fits_somewhere(row, capacity)
         if not fits:
             yield reason(row, capacity)
@@ -124,8 +127,23 @@ def _fits(row: Demand, types: Sequence[TypeCount]) -> tuple[bool, bool]:
             return False, False
         if sum(serving for _, serving in such) < least:
             return _fits_all(row, types, wanted.alternatives[0])[0], False
+    if wanted.counted_apart and not _enough_apart(row, types, wanted):
+        return False, False
     found = [_fits_all(row, types, suits) for suits in wanted.alternatives]
     return any(fits for fits, _ in found), any(now for _, now in found)
+
+
+def _enough_apart(row: Demand, types: Sequence[TypeCount], wanted: Constraint) -> bool:
+    """Whether there are different nodes for each of the numbers, and no more than the job may have."""
+    most = row["nodes"] if row["fixed"] else min(row["end_of_range"] or NO_LIMIT, row["most_nodes"])
+    if sum(least for _, least in wanted.counts) > most:
+        return False
+    for length in range(2, min(len(wanted.counts), _MOST_COUNTS) + 1):
+        for some in combinations(wanted.counts, length):
+            there = sum(n for kind, n, _ in types if any(_places(row, kind, suits) for suits, _ in some))
+            if there < sum(least for _, least in some):
+                return False
+    return True
 
 
 def _fits_all(row: Demand, types: Sequence[TypeCount], suits: Suits) -> tuple[bool, bool]:
@@ -137,6 +155,8 @@ def _fits_all(row: Demand, types: Sequence[TypeCount], suits: Suits) -> tuple[bo
     ]
     most = max(row["nodes"], 0 if row["fixed"] else min(row["tasks"], row["most_nodes"]))
     each_gpus = row["node_gpus"] or NO_LIMIT
+    if row["end_of_range"]:
+        most = max(min(most, row["end_of_range"]), row["nodes"])
     most_gpu_nodes = max(most, min(math.ceil(row["gpus"] / each_gpus), row["most_nodes"]))
 
     def enough(counted: Iterable[tuple[float, int, int]]) -> bool:
@@ -173,6 +193,7 @@ def _places(row: Demand, node: NodeType, suits: Suits) -> float:
     fit = (
         (not row["gpus"] or node.gpus > 0)
         and node.gpus >= row["each_gpus"]
+        and _has_gres(row, node)
         and (node.gpu_types is None or set(row["gpu_types"]) <= set(node.gpu_types))
         and suits(node.features)
         and node.cpus >= row["each_cpus"]  # regardless of the partition's limit
@@ -204,6 +225,17 @@ def _places(row: Demand, node: NodeType, suits: Suits) -> float:
     # 26.05 puts all tasks on one node whose CPUs do not depend on them, however many tasks per node were requested.
     alone = row["one_node"] and (row["whole"] or row["whole_nodes"] or row["gpu_cpus"] > 0)
     return float(holds if alone else min(holds, row["block"] or holds))
+
+
+def _has_gres(row: Demand, node: NodeType) -> bool:
+    """Whether it has enough of each generic resource. One with two types of GPUs may have few of each."""
+    there = dict(node.typed_gpus)
+    if any(number > there.get(kind, NO_LIMIT) for kind, number in row["each_typed"].items()):
+        return False
+    others = dict(node.gres or ())
+    return node.gres is None or all(
+        number <= others.get(name, 0) for name, number in row["each_gres"].items()
+    )
 
 
 def _cpus_of_cores(row: Demand, node: NodeType) -> int:

@@ -12,7 +12,23 @@ from tocsin.limits.capacity import Capacity
 from tocsin.limits.demand import Demand, Request
 from tocsin.scripts.text import shortened
 
-__all__ = ["array_breaches", "highest_index", "other_partitions", "partition_breaches", "unknown_partitions"]
+__all__ = [
+    "ENFORCED",
+    "array_breaches",
+    "highest_index",
+    "other_partitions",
+    "partition_breaches",
+    "unknown_partitions",
+]
+
+
+ENFORCED = frozenset(
+    (
+        *("time_above_partition", "nodes_above_partition", "nodes_below_partition"),
+        *("account_not_allowed", "qos_not_allowed", "only_for_root"),
+    )
+)
+"""What EnforcePartLimits=ALL asks of every partition that a job names (tried on 22.05)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +165,12 @@ def unknown_partitions(demand: Sequence[Demand], capacity: Capacity) -> Iterator
         if row["partition"] in capacity.partitions:
             continue
         name, known = row["partition"], ", ".join(sorted(capacity.partitions))
+        blank = " (Slurm reads the blank as part of the name)" if name != name.strip() else ""
         yield Breach(
             row=row["row"],
             partition=name if row["job_id"] else None,
             kind="unknown_partition",
-            text=f'requests partition "{name}", which cluster {capacity.machine.cluster} does not have',
+            text=f'requests partition "{name}", which cluster {capacity.machine.cluster} does not have{blank}',
             remedy=f"use one of {known}",
         )
 
@@ -178,10 +195,18 @@ def partition_breaches(demand: Sequence[Demand], capacity: Capacity) -> Iterator
                 f"requests partition {partition.name}, which requires a reservation, but names none",
                 "add --reservation or use another partition",
             )
+        if partition.root_only and row["user"] not in (None, "root") and not row["job_id"]:
+            yield Breach.here(
+                row,
+                "only_for_root",
+                f"requests partition {partition.name}, in which only root may submit jobs",
+                "use another partition",
+            )
         lists = (
             partition.allow_accounts,
             partition.deny_accounts,
             partition.allow_qos,
+            partition.deny_qos,
             partition.allow_groups,
         )
         if any(lists) and not row["has_run_here"]:
@@ -213,7 +238,7 @@ def _not_allowed(row: Demand, partition: Partition) -> Iterator[Breach]:
     """
     for what, allowed, denied, level in (
         ("account", partition.allow_accounts, partition.deny_accounts, Level.CRITICAL),
-        ("qos", partition.allow_qos, (), Level.CRITICAL),
+        ("qos", partition.allow_qos, partition.deny_qos, Level.CRITICAL),
         ("group", partition.allow_groups, (), Level.WARNING),
     ):
         value = row[what]
@@ -274,6 +299,8 @@ def other_partitions(capacity: Capacity, row: Demand, takes: Callable[[Partition
         and (row["reservation"] or not partition.requires_reservation)
         and (partition.allow_accounts is None or row["account"] in partition.allow_accounts)
         and row["account"] not in partition.deny_accounts
+        and not partition.root_only
+        and not _lists(partition.deny_qos, row["qos"] or "")
         and (partition.allow_qos is None or row["qos"] is None or _lists(partition.allow_qos, row["qos"]))
         and (partition.allow_groups is None or row["group"] in partition.allow_groups)
         and takes(partition)

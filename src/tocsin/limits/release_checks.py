@@ -28,7 +28,7 @@ NEWER = {
     "--deadline": ".*elevenses.*",
     "--constraint": _NESTED,
     "--exclusive": "topo",
-    "--gres": "(?:.*,)?(?:gres/.*|[^,:=]+=.*)",
+    "--gres": "|(?:.*,)?(?:gres/.*|[^,:=]+=.*)",
     "--gres-flags": ".*(?:sharing|,).*",
     "--licenses": ".*[=|].*",
     "--prefer": _NESTED,

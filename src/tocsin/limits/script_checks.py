@@ -1,18 +1,20 @@
 """Rules about the script itself: options that contradict each other, and lines that are not read as intended."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from tocsin.core.errors import InputError
-from tocsin.core.nodelist import count_nodes
+from tocsin.core.nodelist import count_nodes, expand_nodes
 from tocsin.core.units import format_duration, format_memory
 from tocsin.core.verdict import Level
 from tocsin.limits.breach import Breach, plural
+from tocsin.limits.constraints import misplaced_count
 from tocsin.limits.deadline_checks import (
     DAY,
     begin_after_deadline,
     deadline_before_end,
+    deadline_before_limit,
     deadline_too_soon,
     moment,
 )
@@ -46,7 +48,7 @@ from tocsin.scripts.request import Problem, ProblemKind
 from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.submission import Submission
 
-__all__ = ["contradictions", "misread_lines", "option_breach", "past_deadline"]
+__all__ = ["contradictions", "misread_lines", "node_of_two_components", "option_breach", "past_deadline"]
 
 _MOST_SHOWN = 10
 _LITTLE = 2**30
@@ -78,6 +80,11 @@ def contradictions(
         last = [d for d in map(submission.last, options) if d]
         # Of memory and of reserved cores, written options simply override the environment.
         written = [d.option for d in last if not d.source or kind not in ("memory_twice", "cores_twice")]
+        if kind == "memory_twice" and len(written) > 1:
+            # A variable takes the place of the directive, and an option of another form overrides it.
+            again = submission.set_by_environment
+            written = [d.option for d in last if not d.source and not (d.line and d.option in again)]
+            last = []
         if kind == "quiet_and_verbose":  # sbatch compares them before it reads the script
             written = [d.option for d in last if not d.line and not d.source]
             last = []
@@ -88,6 +95,24 @@ def contradictions(
     for check in _CHECKS:
         if check.holds_for(release) and (text := check.find(submission)):
             yield option_breach(submission, row, check.kind, text, *check.options, level=check.level)
+
+
+def node_of_two_components(parts: Sequence[Submission]) -> str | None:
+    """Slurm also refuses a node that one component requests and another excludes (tried on 22.05 and 26.05)."""
+    for index, part in enumerate(parts):
+        for name in sorted(_names(part, "--nodelist")):
+            for other, against in enumerate(parts):
+                if other != index and name in _names(against, "--nodelist") | _names(against, "--exclude"):
+                    return f"names node {name} in components {index} and {other}, which cannot share it; name other nodes"
+    return None
+
+
+def _names(submission: Submission, option: str) -> set[str]:
+    given = submission.value(option)
+    try:
+        return set() if "/" in given else set(expand_nodes(given))
+    except InputError:
+        return set()  # reported as a refused option
 
 
 _MISREAD = (
@@ -288,6 +313,11 @@ def _batch_features(submission: Submission) -> str | None:
     return f"has --batch={others[0][:60]}, which is not in --constraint; add it there" if others else None
 
 
+def _misplaced_count(submission: Submission) -> str | None:
+    found = misplaced_count(submission.value("--constraint")[:10_000])
+    return f"has a constraint that Slurm does not accept: {found}" if found else None
+
+
 def _gpus_twice(submission: Submission) -> str | None:
     gres = re.search(r"(?:^|,)(?:gres[:/])?gpu\b", submission.value("--gres"))
     if not gres or not submission.last("--gpus-per-node"):
@@ -359,11 +389,13 @@ _CHECKS = (
     _Check("gpus_disagree", gpus_disagree, _GPU_COUNTS),
     _Check("batch_outside_constraint", _batch_features, ("--batch", "--constraint")),
     _Check("deadline_too_soon", deadline_too_soon, ("--deadline", "--time-min")),
+    _Check("deadline_too_soon", deadline_before_limit, ("--deadline", "--time"), until=(24, 11)),
     _Check("deadline_too_soon", deadline_before_end, ("--deadline", "--time"), since=(24, 11)),
     _Check("not_in_this_release", newer_values, tuple(NEWER), since=(0, 0), until=(22, 6)),
     _Check("not_in_this_release", older_values, tuple(OLDER), since=(26, 5)),
     _Check("not_in_this_release", oldest_values, tuple(OLDEST), since=(24, 11)),
     _Check("not_in_this_release", too_large, COUNTS, since=(24, 11)),
+    _Check("count_misplaced", _misplaced_count, ("--constraint",)),
     _Check("gpus_twice", _gpus_twice, ("--gres", "--gpus-per-node"), since=(26, 5)),
     _Check("shared_and_not", _shared_and_not, ("--exclusive", "--oversubscribe"), since=(24, 11)),
     _Check("no_tasks", _no_tasks, ("--extra-node-info",)),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from tocsin.scripts.options import Directive, OptionTable, read_options
 from tocsin.scripts.words import Word
 
-__all__ = ["assignments", "environment_options", "split_assignments"]
+__all__ = ["assignments", "environment_options", "options_set", "split_assignments"]
 
 _VARIABLES: Mapping[str, str] = {
     "SBATCH_ACCOUNT": "--account",
@@ -87,6 +87,11 @@ def split_assignments(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]
     """The assignments at the start of a submission, as in a shell, and the rest."""
     end = next((at for at, word in enumerate(argv) if not _ASSIGNMENT.fullmatch(word)), len(argv))
     return argv[:end], argv[end:]
+
+
+def options_set(variables: Sequence[str]) -> set[str]:
+    """The options that these assignments set, whether or not a written option overrides them."""
+    return {_VARIABLES.get(variable.partition("=")[0], "") for variable in variables}
 
 
 def environment_options(

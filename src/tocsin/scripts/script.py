@@ -348,6 +348,13 @@ def _read_wrapped(
         for directive in found:
             if directive.option.endswith(" ppn"):
                 directive = directive._replace(field="tasks_per_node")
+            if directive.option == "-l pmem":
+                continue  # sbatch does not read it
+            if directive.option in ("-l ncpus", "-l select ncpus"):
+                yield directive._replace(option="--mincpus", field=None, per="", whole=None)
+                continue
+            if directive.option == "-M" and (directive.value or "").isdigit():
+                directive = directive._replace(value=f"{directive.value}K")
             reader = SLURM.readers.get(directive.field or "", str)
             with suppress(InputError):  # sbatch ignores values that it does not know
                 if (

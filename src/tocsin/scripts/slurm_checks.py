@@ -155,7 +155,10 @@ _CONSTRAINT = re.compile(r"[&|()\[\],]|[^&|()\[\],\s]+")
 
 
 def _constraint(text: str) -> None:
-    """Refused: an operator without a name before it, a bracket without a partner, a star without a number, a blank."""
+    """Refused: an operator without a name before it, a bracket without a partner, a star without a number, a blank.
+
+    A number of nodes follows a name or what is closed: `[(knl&flat)*4&haswell*1]`.
+    """
     opened: list[str] = []
     before, wrong = "(", False
     for word in _CONSTRAINT.findall(text[:10_000]):
@@ -165,7 +168,8 @@ def _constraint(text: str) -> None:
             (word == ")" and (not opened or opened.pop() != "("))
             or (word == "]" and (not opened or opened.pop() != "["))
             or (word in ("&", "|", ",") and before in ("(", "[", "&", "|", ","))
-            or re.search(r"^\*|\*(?!0*[1-9]\d*$)", word)
+            or (word.startswith("*") and before not in (")", "]"))
+            or re.search(r"\*(?!0*[1-9]\d*$)", word)
         )
         if wrong:
             break

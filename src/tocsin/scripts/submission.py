@@ -9,7 +9,7 @@ from functools import lru_cache
 from tocsin.core.detector import Known
 from tocsin.core.errors import ScriptError
 from tocsin.scripts.edits import apply, edit
-from tocsin.scripts.environment import split_assignments
+from tocsin.scripts.environment import options_set, split_assignments
 from tocsin.scripts.options import Directive
 from tocsin.scripts.request import Value
 from tocsin.scripts.scheduler import Scheduler
@@ -37,6 +37,13 @@ class Submission:
         """The options in effect that the submitter's environment sets."""
         script = self.script
         return [d for at, d in enumerate(script.directives) if d.source and at in script.effective]
+
+    @property
+    def set_by_environment(self) -> set[str]:
+        """The options that variables set, also those that written options override."""
+        with suppress(ValueError):  # an unclosed quote
+            return options_set(split_assignments(shlex.split(self.submit_line or ""))[0])
+        return set()
 
     def value(self, option: str) -> str:
         """The value of its last occurrence; empty if there is none."""

@@ -75,6 +75,8 @@ class MachineReader:
             deny_accounts=tuple(words(record.get("denied_accounts"))),
             allow_groups=_allowed(record.get("allowed_groups")),
             allow_qos=_allowed(record.get("allowed_qos")),
+            deny_qos=tuple(words(record.get("denied_qos"))),
+            root_only="root_only" in words(record.get("flags")),
             qos=text(record.get("qos")),
             requires_reservation="reservation_required" in words(record.get("flags")),
         )
@@ -116,6 +118,8 @@ def nested_partition(record: Record) -> Partition:
         deny_accounts=tuple(words(accounts.get("deny"))),
         allow_groups=_allowed(member(record, "groups").get("allowed")),
         allow_qos=_allowed(member(record, "qos").get("allowed")),
+        deny_qos=tuple(words(member(record, "qos").get("deny"))),
+        root_only="ROOT_ONLY" in words(record.get("flags")),
         qos=text(member(record, "qos").get("assigned")),
         requires_reservation="REQ_RESV" in words(record.get("flags")),
     )

@@ -77,6 +77,7 @@ def _with_settings(machine: Machine, config: dict[str, str]) -> Machine:
     return replace(
         machine,
         max_array_size=_count(config.get("MaxArraySize")),
+        all_partitions=config.get("EnforcePartLimits") == "ALL",
         gres_types=_list(config.get("GresTypes")),
         cpu_governors=_list(config.get("CpuFreqGovernors")) or None,
         sampling=int(sampled[1]) if sampled else None,
@@ -174,6 +175,8 @@ def _partition(pairs: dict[str, str]) -> Partition:
         deny_accounts=_list(pairs.get("DenyAccounts")),
         allow_groups=_allowed(pairs.get("AllowGroups")),
         allow_qos=_allowed(pairs.get("AllowQos")),
+        deny_qos=_list(pairs.get("DenyQos")),
+        root_only=pairs.get("RootOnly") == "YES",
         qos=_text(pairs.get("QoS")),
         requires_reservation=pairs.get("ReqResv") == "YES",
         whole_nodes=_whole_nodes(pairs),
