@@ -1,4 +1,4 @@
-"""Miners that a script hides in its own text, written by somebody who had the rules at hand, in fifteen sets.
+"""Miners that a script hides in its own text, written by somebody who had the rules at hand, in sixteen sets.
 
 Each set was written when the rules had been mended for the one before, and measured before anything was changed for it. In
 each script the command, the pool's address or their pieces stand in the text. Innocent scripts do the same things.
@@ -16,6 +16,9 @@ Since then, a verdict names the programs that tocsin does not know. Half of the 
 that start others, variables, lists, names in quotes. Of its 60, 55 passed at first contact, and 32 of them in silence; 53 still
 pass, 30 in silence. A second reader of the shell, which names programs however a
 script starts them, was written and left out, because new disguises avoided it again. None of its 60 twins had an open sign.
+In the sixteenth set, the miner is an ordinary one under another name: it understands only the options and settings of real
+miners, so that the shell or a tool must make them. Of its 60, 38 passed at first contact, one of them in silence; of its 60
+twins, 5 had an open sign.
 """
 
 import re
@@ -51,7 +54,9 @@ SETS = {
         "eleventh",
     )
 }
-NOT_ALL_FOUND = {name: _bodies(name) for name in ("twelfth", "thirteenth", "fourteenth", "fifteenth")}
+NOT_ALL_FOUND = {
+    name: _bodies(name) for name in ("twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth")
+}
 """Sets of which some still pass."""
 INNOCENT = (
     _bodies("innocent")
@@ -63,6 +68,7 @@ INNOCENT = (
     | _bodies("twins_of_thirteenth")
     | _bodies("twins_of_fourteenth")
     | _bodies("twins_of_fifteenth")
+    | _bodies("twins_of_sixteenth")
 )
 
 
