@@ -4,6 +4,7 @@ from tocsin.workload.signs.rule import COMMAND, rule
 
 __all__ = ["FETCHED_AT_ONCE", "MAY_MINE", "OPEN_SIGNS"]
 
+SETTINGS = "an address and a user, as in the settings of a miner"
 ADDRESS_AS_OUTPUT = "an address where an output file is usually named"
 
 FETCHED_AT_ONCE = rule(
@@ -61,6 +62,33 @@ OPEN_SIGNS = (
         "a host and a wallet",
         "wallet wallets",
         line=(r"wallet", r"(?<!//)(?<![\w.])(?:[\w-]{1,40}\.){1,4}[a-z]{2,6}:\d{3,5}(?!\w)"),
+    ),
+    rule(
+        None,
+        SETTINGS,
+        "url pool",
+        "user wallet",
+        line=r"(?<![\w-])(?:url|pool|pool_address)(?:\\?[\"']\s{0,9}:|:\s)\s{0,9}\\?[\"']?(?!\d+\W|true|false|null)[\w$]",
+        near=(r"(?<![\w-])(?:user|wallet|wallet_address)(?:\\?[\"']\s{0,9}:|:\s)",),
+    ),
+    rule(
+        None,
+        "a name that the resolver completes",
+        "localdomain hostaliases",
+        line=r"\b(?:LOCALDOMAIN|HOSTALIASES)=[\"']?[\w.$~/{-]",
+    ),
+    rule(
+        None,
+        "code that answers for the resolver",
+        "getaddrinfo gethostbyname",
+        line=r"\b(?:getaddrinfo|gethostbyname(?:_r)?)\s{0,3}\([^;{}]{0,300}\)\s{0,3}\{",
+    ),
+    rule(
+        None,
+        "the shell's trace with text of its own, in a file",
+        "ps4",
+        "xtracefd",
+        line=r"\bPS4=[\"']?[^\"'$\n]{0,200}\w{2}",
     ),
     rule(
         None,
@@ -169,6 +197,7 @@ OPEN_SIGNS = (
 MAY_MINE = frozenset(
     {
         ADDRESS_AS_OUTPUT,
+        SETTINGS,
         "a pool as a setting of a program",
         "a host and a wallet",
         "an address without a protocol, as miners get one",
