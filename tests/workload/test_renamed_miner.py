@@ -2,7 +2,15 @@
 
 import pytest
 
+from tocsin.workload.signs.computed import computed_commands
+from tocsin.workload.signs.computed_kinds import ENDPOINT, HANDS_ON
+from tocsin.workload.signs.effort import Effort
+from tocsin.workload.signs.host_names import names_host
 from tocsin.workload.signs.look import signs
+
+
+def kinds(script: str) -> set[str]:
+    return {why for _, why in computed_commands(script, Effort())}
 
 
 def reasons(script: str) -> set[str]:
@@ -49,3 +57,24 @@ def test_a_trace_with_text_of_its_own_is_a_sign() -> None:
     script = "exec 9> args\nBASH_XTRACEFD=9\nPS4='{}'\nset -x\n./relax"
     assert reasons(script.format("--peer=lowland"))
     assert not reasons(script.format("+ ${LINENO}: "))
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "cat > in.yml <<'Z'\npeer: @A@.@B@:4444\nZ\ncmake -P fill.txt",  # filled in by CMake
+        "/usr/bin/time -o args -f 'lowland.%C:4444' nl",  # by time
+        'cat > in.json <<\'Z\'\n{"\\u0070eer": "grid"}\nZ\n./relax -c in.json',  # the name of a setting
+        './relax "$(date -d 09:00 +lowland.%P):4444"',  # the half of the day
+        "./relax \"$(stat --printf='lowland\\056net' .)\"",
+        './relax "$(git log -1 --format=lowland%x2enet)"',
+        "cat > in.cfg <<'Z'\nhost=LOWLAND.RU\nZ\n./relax in.cfg",
+    ],
+)
+def test_other_forms_of_hosts_are_known(script: str) -> None:
+    assert kinds(script) & {ENDPOINT, HANDS_ON}
+
+
+@pytest.mark.parametrize("word", ["X.EQ.Y", "A.NE", "lowland\\12net", "\\1.\\2"])
+def test_operators_of_fortran_and_groups_of_patterns_are_no_hosts(word: str) -> None:
+    assert not names_host(word)
