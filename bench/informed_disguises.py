@@ -17,8 +17,8 @@ that start others, variables, lists, names in quotes. Of its 60, 55 passed at fi
 pass, 30 in silence. A second reader of the shell, which names programs however a
 script starts them, was written and left out, because new disguises avoided it again. None of its 60 twins had an open sign.
 In the sixteenth set, the miner is an ordinary one under another name: it understands only the options and settings of real
-miners, so that the shell or a tool must make them. Of its 60, 38 passed at first contact, one of them in silence; of its 60
-twins, 5 had an open sign.
+miners, so that the shell or a tool must make them. Of its 60, 38 passed at first contact, one of them in silence; none does since the
+keys of such settings are a sign. Of its 60 twins, 5 had an open sign at first, and have one still.
 """
 
 import re
@@ -52,11 +52,10 @@ SETS = {
         "ninth",
         "tenth",
         "eleventh",
+        "sixteenth",
     )
 }
-NOT_ALL_FOUND = {
-    name: _bodies(name) for name in ("twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth")
-}
+NOT_ALL_FOUND = {name: _bodies(name) for name in ("twelfth", "thirteenth", "fourteenth", "fifteenth")}
 """Sets of which some still pass."""
 INNOCENT = (
     _bodies("innocent")
