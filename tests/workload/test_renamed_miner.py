@@ -23,6 +23,10 @@ def reasons(script: str) -> set[str]:
         'cat > in.json <<\'Z\'\n{"url": "lowland.me", "user": "w7"}\nZ\n./relax -c in.json',
         'cat > in.json <<\'Z\'\n{\n "user": "w7",\n "url": "grid"\n}\nZ\n./relax -c in.json',
         'bash -c \'echo "{\\"url\\": \\"$0\\", \\"user\\": \\"w7\\"}" > in.json\' grid\n./relax -c in.json',
+        'echo \'{"pools": [{"tls": true, "url": "lowland.me"}]}\' > in.json\n./relax -c in.json',
+        "cat > in.ini <<'Z'\nhost = lowland.shop\nuser = w7\nZ\n./relax -c in.ini",
+        "jq -n '$ARGS.named' --arg url lowland.me --arg user w7 > in.json\n./relax -c in.json",
+        "cat > in.opt <<'Z'\n-pool lowland.me\n-wal w7\nZ\n./relax in.opt",
         'cat > pools.txt <<\'Z\'\n"pool_list": [{"pool_address": "grid", "wallet_address": "w7"}]\nZ\n./relax -C pools.txt',
     ],
 )
@@ -31,8 +35,19 @@ def test_the_settings_of_a_miner_are_a_sign_whatever_its_host_is(script: str) ->
 
 
 @pytest.mark.parametrize(
+    "script", ["./relax --url lowland.me", "echo '--server=lowland.me --user=w7' > o\n./relax $(cat o)"]
+)
+def test_a_host_without_a_port_is_a_sign_after_the_option_of_a_miner(script: str) -> None:
+    assert "a host without a port, as miners get one" in reasons(script)
+
+
+@pytest.mark.parametrize(
     "script",
     [
+        "./model --server hosts.json",
+        "./assemble --pool reads.fq",
+        'curl --url "$URL"',
+        "psql 'host=db user=ada'",
         'cat > in.json <<\'Z\'\n{"url": "grid", "steps": 100}\nZ\n./model -c in.json',
         'cat > in.json <<\'Z\'\n{"user": "ada", "pool": 4}\nZ\n./model -c in.json',
     ],
