@@ -18,7 +18,7 @@ pass, 30 in silence. A second reader of the shell, which names programs however 
 script starts them, was written and left out, because new disguises avoided it again. None of its 60 twins had an open sign.
 In the sixteenth set, the miner is an ordinary one under another name: it understands only the options and settings of real
 miners, so that the shell or a tool must make them. Of its 60, 38 passed at first contact, one of them in silence; none does since the
-keys of such settings are a sign. Of its 60 twins, 5 had an open sign at first, and have one still.
+keys of such settings are a sign. Of its 60 twins, 5 have an open sign, at first contact and since.
 """
 
 import re

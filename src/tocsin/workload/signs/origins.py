@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 
 from tocsin.workload.signs.file_origins import FileOrigins
 from tocsin.workload.signs.host_names import names_host
 from tocsin.workload.signs.printing_programs import WRITERS
+from tocsin.workload.signs.read_command import names_read, reads_all, reads_letters
 from tocsin.workload.signs.reserved_words import ASSIGNS, DECLARES, PREFIXES
 from tocsin.workload.signs.server_addresses import addresses
 from tocsin.workload.signs.statements import Statement, statements
@@ -32,8 +33,6 @@ _SETS_NUMBER = re.compile(
     r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)([A-Za-z_]\w*)"
 )
 _WRITE = WRITERS | {"tee", "cp", "sort", "install", "mv"}
-_READS_LETTERS = re.compile(r"-\w*[nNd]")
-"""An option of `read` that ends its input within a line."""
 _MOST_PARTS = _LONGEST_PART = 100
 """Of a loop's list, what is followed into a file."""
 _SEPARATES = " ,;:|\n\t-"
@@ -88,7 +87,7 @@ class Origins(FileOrigins):
                 self.put(rest[1], self.listed(" ".join(rest[3:])))
                 self.lists[rest[1]] = rest[3 : 3 + _MOST_PARTS]
         elif name == "read":
-            self._fill(names := _names_read(rest[1:]), statement, given)
+            self._fill(names := names_read(rest[1:]), statement, given)
             if names and any(word[0] == "-" and "a" in word for word in rest):
                 self.arrays[names[0]] = self.values[names[0]].text
         elif name == "[[":
@@ -279,10 +278,10 @@ class Origins(FileOrigins):
                 or any(operator == "<" for operator, _ in statement.redirections)
             ):
                 origin = COMPUTED  # it went through a file, or is split
-            elif names and any(map(_reads_all, pairwise(statement.words))):
+            elif names and reads_all(statement.words):
                 self.put(names[0], Value(read.text, origin))
                 return
-            elif any(map(_READS_LETTERS.match, statement.words)):
+            elif reads_letters(statement.words):
                 origin = COMPUTED
             elif read.origin == WRITTEN and self.input == OUTSIDE and names:
                 line = read.text.replace("\\\n", "").partition("\n")[0]
@@ -292,12 +291,6 @@ class Origins(FileOrigins):
                 return
         for name in names:
             self.put(name, Value(PIECE if origin >= OWN else UNKNOWN, origin))
-
-
-def _reads_all(words: tuple[str, str]) -> bool:
-    """Whether `read` is told to take its whole input."""
-    option, end = words
-    return option[:1] == "-" and option[-1] == "d" and end in ("''", '""')
 
 
 def _is_longer(name: str, rest: str) -> bool:
@@ -313,12 +306,3 @@ def _is_longer(name: str, rest: str) -> bool:
 def _as_integer(value: Value) -> Value:
     """The value of a variable that holds a number."""
     return value if value.text.isdecimal() else A_NUMBER
-
-
-def _names_read(words: Sequence[str]) -> list[str]:
-    """The variables among the words of `read`."""
-    return [
-        word
-        for option, word in pairwise(("", *words))
-        if word[0] != "-" and not (option[:1] == "-" and option[-1] in "tnNdipu")
-    ]
