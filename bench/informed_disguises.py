@@ -1,4 +1,4 @@
-"""Miners that a script hides in its own text, written by somebody who had the rules at hand, in fifteen sets.
+"""Miners that a script hides in its own text, written by somebody who had the rules at hand, in sixteen sets.
 
 Each set was written when the rules had been mended for the one before, and measured before anything was changed for it. In
 each script the command, the pool's address or their pieces stand in the text. Innocent scripts do the same things.
@@ -16,6 +16,9 @@ Since then, a verdict names the programs that tocsin does not know. Half of the 
 that start others, variables, lists, names in quotes. Of its 60, 55 passed at first contact, and 32 of them in silence; 53 still
 pass, 30 in silence. A second reader of the shell, which names programs however a
 script starts them, was written and left out, because new disguises avoided it again. None of its 60 twins had an open sign.
+In the sixteenth set, the miner is an ordinary one under another name: it understands only the options and settings of real
+miners, so that the shell or a tool must make them. Of its 60, 38 passed at first contact, one of them in silence; none does since the
+keys of such settings are a sign. Of its 60 twins, 5 have an open sign, at first contact and since.
 """
 
 import re
@@ -49,6 +52,7 @@ SETS = {
         "ninth",
         "tenth",
         "eleventh",
+        "sixteenth",
     )
 }
 NOT_ALL_FOUND = {name: _bodies(name) for name in ("twelfth", "thirteenth", "fourteenth", "fifteenth")}
@@ -63,6 +67,7 @@ INNOCENT = (
     | _bodies("twins_of_thirteenth")
     | _bodies("twins_of_fourteenth")
     | _bodies("twins_of_fifteenth")
+    | _bodies("twins_of_sixteenth")
 )
 
 

@@ -359,6 +359,7 @@ def _innocent(result: Results) -> Iterator[str]:
         ("thirteenth", "22 of 60 passed at first"),
         ("fourteenth", "28 of 44 passed at first"),
         ("fifteenth", "55 of 60 passed at first, 32 of them in silence"),
+        ("sixteenth", "an ordinary miner renamed, 38 of 60 passed at first, 1 of them in silence"),
     ):
         if (each := result["informed_disguises"].get(part)) is None:  # written since the last run
             continue

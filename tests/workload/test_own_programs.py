@@ -19,6 +19,7 @@ def screener() -> Screener:
         ("srun --chdir /scratch/run -o logs/out ./relax", ["./relax"]),
         ("mpirun -hostfile /tmp/hosts -wdir /scratch/run -np 8 ./relax", ["./relax"]),
         ("env -i ./relax", ["./relax"]),
+        ("OMP_NUM_THREADS=$THREADS LD_PRELOAD=$PWD/timer.so ./relax", ["./relax"]),
         ("nohup relax --last &", ["relax"]),
         ("function solve { relax 1; }\nsolve", ["relax"]),
         ("solve() { relax 1; }\nsolve", ["relax"]),

@@ -15,7 +15,7 @@ INTERACTIVE, IDLE = "interactive", "idle"
 _SEPARATOR = re.compile(r"[;&|]+|\b(?:then|do|else)\b")
 _BEFORE = re.compile(
     r"(?:[({!\s]|(?:time|nohup|exec|env|command|if|while|until|elif|setsid)\s"
-    r"|\w{1,64}=(?:\"[^\"]{0,512}\"|'[^']{0,512}'|[^\s\"'`$(]{0,512})\s+(?=\S)){1,32}"
+    r"|\w{1,64}=(?:\"[^\"]{0,512}\"|'[^']{0,512}'|(?:[^\s\"'`$(]|\$(?!\()){0,512})\s+(?=\S)){1,32}"
 )
 _HAS_BEFORE = re.compile(r"[({!]|(?:time|nohup|exec|env|command|if|while|until|elif|setsid)\s|\w{1,64}=")
 _ASSIGNERS = ("export", "declare", "local", "readonly", "setenv", "set", "typeset", "unset")

@@ -57,8 +57,8 @@ _HERE = re.compile(r"\"?\$(?:PWD|\{PWD\})/[\w./-]+\"?$")
 """A program in the current folder, however the script got there."""
 _HAS_MARK = re.compile(f"[{UNKNOWN}{PIECE}{NUMBER}]")
 _INPUT = re.compile(r"(?:^|=)(?:-|/dev/(?:stdin|fd/\d+)|/proc/self/fd/\d+)$")
-
-
+_ONE_LETTER = re.compile(r"\{(\w)\.\.\1\}")
+"""A letter as a range from itself to itself."""
 _HOST_OF_PIECES = re.compile(
     rf"(?:-{{0,2}}\w[\w-]*=)?(?=[^{PIECE}]*{PIECE})(?:[\w{PIECE}-]+\.){{1,4}}({PIECE}|[A-Za-z]{{2,14}})$"
 )
@@ -142,7 +142,8 @@ def is_handed(origins: Origins, word: str) -> bool:
     """Whether an argument is computed, or an address that is not written in one place."""
     value = origins.value(word)
     if (
-        (value.origin == COMPUTED and not is_exact(value) and not FILE_NAME.search(value.text))
+        ("{" in word and _ONE_LETTER.search(word) is not None)
+        or (value.origin == COMPUTED and not is_exact(value) and not FILE_NAME.search(value.text))
         or is_put_together(value, word)
         or (value.origin >= OWN and _is_host_of_pieces(value.text))
         or (value.text != word and (names_host(value.text) or NEAR_HOST.search(value.text) is not None))

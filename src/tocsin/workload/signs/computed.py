@@ -248,8 +248,13 @@ class _Walk(ProgramSigns):
         for word in settings:
             if HOOKS.match(word) or MORE_HOOKS.match(word):
                 yield from self.hook(line, word)
-        if self.prints_to_files and place < len(words) and words[place] in ("printf", "echo"):
-            self.files.type_in(line, self.origins.printed(statement, None).text)
+        if self.prints_to_files and place < len(words):
+            if words[place] in ("printf", "echo"):
+                self.files.type_in(line, self.origins.printed_in_loop(statement))
+            elif words[place] in self.origins.functions:
+                self.files.type_in(
+                    line, "".join(self.origins.value(word).text for word in words[place + 1 :])
+                )
         if self.addresses:
             name = words[place] if place < len(words) else ""
             known = is_known_path(name) and name not in self.origins.functions and name not in self.renamed

@@ -23,7 +23,9 @@ PAPER = re.compile(
 """Files that people read."""
 FOR_PEOPLE = re.compile(r"\.(?:md|rst|html?|tex|log|bib|adoc|rules)$|^README|^NOTES|^null$")
 """Those of them that no scientific program reads."""
-SETTINGS_FILE = re.compile(r"\.(?:json|jsonc|conf|cfg|ini|toml|ya?ml|env|service|config)$|^config")
+SETTINGS_FILE = re.compile(
+    r"\.(?:json|jsonc|conf|cfg|ini|toml|ya?ml|env|service|config)$|^config|^[de]?pools\.txt$"
+)
 CODE_FILE = re.compile(
     r"\.(?:py|ipynb|pl|R|r|rb|m?js|ts|lua|jl|mk|nf|smk|tcl|exp|php|m|c|cc|cpp|f90|go|rs|java|kt|scala|groovy|raku|hs|mli?|exs?|cr|nim|swift|clj|scm|lisp|el|vim|tex|def)$|^(?:(?:[Mm]ake|Snake|Rake)file|CMakeLists\.txt)$"
 )

@@ -76,7 +76,7 @@ _MAKES_TEXT = re.compile(
     r"""(?x)\b(?:join|replace\w*|paste0?|format\w*|s?printf|concat\w*|strcat|strjoin|mapconcat|translate|reversed?|chr|char|fromCharCode|pack|unpack|gsub
     |sub|subst\w*|implode|mkString|string-append|append|push|splice|slice|split|decode|bytes|bytearray|rev|toupper|tolower|upper|lower|reduce|accumulate
     |StringIO|Template|__add__|__mod__|glue|file\.path|inet_\w+|ip_?address|string\smap)\b
-    |["'\w)\]]\s{0,9}(?:\+|\.\.|//|\^|&|<>|~|\*)=?\s{0,9}[rbf]?["']|["']\s{0,9}(?:\+|\.\.?|//|\^|&|<>|~|%|\*)\s{0,9}["'\w($@]|["'][ \t]{1,9}(?:\w{1,40}[ \t]{1,9})?["']
+    |["']\s{0,9}\|\|\s{0,9}["']|["'\w)\]]\s{0,9}(?:\+|\.\.|//|\^|&|<>|~|\*)=?\s{0,9}[rbf]?["']|["']\s{0,9}(?:\+{1,2}|\.\.?|//|\^|&|<>|~|%|\*)\s{0,9}["'\w($@]|["'][ \t]{1,9}(?:\w{1,40}[ \t]{1,9})?["']
     |\bf["'][^"'\n{]*\{|\#\{|\$\{|\[::|["']\[|\$\w+\.\w|\[\w+\s[^\]\n$]{0,200}\$|=~\s?(?:s|tr|y)\b|\{\{"""
 )
 """Text that is joined, formatted or changed."""

@@ -18,12 +18,14 @@ _NAME = re.compile(r"(?:[^\W_](?:(?:[^\W_]|-){0,61}[^\W_])?\.){0,6}[^\W_](?:[^\W
 """The rest of it. The last part must be registered, so it has no underscore."""
 _NOT_BEFORE = frozenset("_@/$}*\\-.")
 _NOT_BEHIND = re.compile(r"\.?(?:[\w(@*{$-]|\.\w|\s{0,2}=(?!\d{2,5}\b)|::|:\$|/[\w.*${}-]{0,80}[.*]\w)")
-_CAPITALS = frozenset({"COM", "NET", "ORG"})
-"""Others in capital letters are words of Fortran."""
+_CAPITALS = frozenset(map(str.upper, SURE)) - frozenset("EQ NE LT LE GT GE OR".split())  # noqa: SIM905
+"""The rest are operators of Fortran."""
 _LONGEST = 255
 _MOST_ENDS = 2000
 """With more, it is not an ordinary text."""
-_INSTITUTION = re.compile(r"(?:^|\.)(?:edu|gov|mil|(?:edu|gov|ac|gob|mil)\.[a-z]{2}|cern\.ch)$")
+_INSTITUTION = re.compile(
+    r"(?:^|\.)(?:edu|gov|mil|(?:edu|gov|ac|gob|mil)\.[a-z]{2}|cern\.ch)$", re.IGNORECASE
+)
 """Domains reserved for institutions."""
 _PUBLIC = re.compile(
     r"(?:^|\.)(?:(?:docker|ghcr|gcr|quay|nvcr|k8s|nextflow|conda)\.io|docker\.com|pkg\.dev|github(?:usercontent)?\.com|gitlab\.com"
@@ -39,8 +41,12 @@ _WEB_ADDRESS = re.compile(
     r"(?:git\+)?(?:https?|ftps?|s3|gs|git|ssh|docker|oras|library|shub)://[^\s\"'<>()]*", re.IGNORECASE
 )
 _OTHER_SCHEME = re.compile(r"\b[A-Za-z][\w+.-]{0,20}://+(?:[^\s/@:\"']{1,120}(?::[^\s/@:\"']{0,120})?@)?")
-_ESCAPE = re.compile(r"\\u00([0-9a-fA-F]{2})|\\x([0-9a-fA-F]{2})|%(2[eE])|&#x([0-9a-fA-F]{2});|&#(\d{2,3});")
+_ESCAPE = re.compile(
+    r"\\u00([0-9a-fA-F]{2})|\\x([0-9a-fA-F]{2})|%x?(2[eE])|&#x([0-9a-fA-F]{2});|&#(\d{2,3});|\\0?(56|1[0-7]{2})(?!\d)"
+)
 """A letter or a dot as escaped in JSON, YAML, the web and most languages."""
+_ESCAPE_MARKS = ("\\x", "\\u00", "%2", "%x2", "&#")
+_OCTAL = re.compile(r"\\(?=0?(?:56|1[0-7]{2})(?!\d))")
 _OTHER_DOTS = str.maketrans("\u3002\uff0e\uff61", "...")
 _SPELLED_DOT = re.compile(
     r"(?<=\w)(?:\[(?:\.|dot)\]|\((?:\.|dot)\)|\\\.|,\s?dc=|\sdot\s)(?=[A-Za-z]{2,}(?!\w*[\\*+?\[(]))",
@@ -64,7 +70,7 @@ def names_host(text: str, *, web: bool = True, institutions: bool = False) -> bo
 
     `web`: pages on the web count, too. `institutions`: so do hosts of universities and agencies.
     """
-    escaped = "\\x" in text or "\\u00" in text or "%2" in text or "&#" in text
+    escaped = any(mark in text for mark in _ESCAPE_MARKS) or _OCTAL.search(text) is not None
     ascii_only = text.isascii()
     if ".]" in text or "\\." in text or "dot" in text or "dc=" in text or "(.)" in text:
         text = _SPELLED_DOT.sub(".", text)
@@ -132,6 +138,8 @@ def has_name_with_end(text: str, ends: Container[str]) -> bool:
 
 
 def _unescaped(found: re.Match[str]) -> str:
+    if found[6]:
+        return chr(int(found[6], 8))
     return chr(int(found[5])) if found[5] else chr(int(next(filter(None, found.groups())), 16))
 
 

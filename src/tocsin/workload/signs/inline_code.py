@@ -21,6 +21,8 @@ _SAVES = re.compile(r"\bw!?\s+([\w.-]+)")
 """Files that an editor is told to write."""
 _INTO_NAMED_FILE = re.compile(r"\bprintf?\b[^>;}|]{0,200}>\s*[A-Za-z_$(]")
 """What awk prints into a file whose name comes from elsewhere."""
+_SETS_MEMORY = re.compile(r"\bset\s+(?:var|\{|\*)|\b(?:memory\s+write|restore)\b")
+"""A debugger changes what the program has read."""
 _IN_PLACE = re.compile(r"-[a-z]{0,4}i(?:\.\w+)?$|--in-place")
 _LANGUAGES = EDITORS | frozenset("R sqlite3 gnuplot matlab sas stata m4 gdb lldb expect wish".split())  # noqa: SIM905
 """Programs with files of their own kind that are code and not recipes."""
@@ -67,11 +69,11 @@ def inline_code(
     texts += named
     if name in EDITORS:
         edited = [*map(base, words), *_SAVES.findall(" ".join([*texts, given.text if given else ""]))]
-        origins.files |= dict.fromkeys(edited, COMPUTED)
+        origins.note_changed(edited)
     elif any(map(_IN_PLACE.match, words)):
-        origins.files |= dict.fromkeys(
-            (file for file in given_files(words) if file in origins.files), COMPUTED
-        )
+        origins.note_changed([file for file in given_files(words) if file in origins.files])
+    if name in ("gdb", "lldb") and any(map(_SETS_MEMORY.search, texts)):
+        yield line, HANDS_ON
     if name != "jq":
         yield from ((line, why) for text in texts for why in _signs(name, text))
     origins.loose = (

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from tocsin.workload.signs.computed_kinds import HANDS_ON, RUNS, Found
 from tocsin.workload.signs.given_files import given_files
+from tocsin.workload.signs.printing_programs import DECODERS, FILTERS
 from tocsin.workload.signs.programs import EXECUTORS, RUN_SUBCOMMANDS
 from tocsin.workload.signs.sed_programs import sed_runs
 from tocsin.workload.signs.statements import Statement
@@ -30,6 +32,8 @@ _READ_ONLY = frozenset(
     "cat ls rm chmod chown head tail wc grep stat file du touch sha256sum md5sum cp mv sed ln".split()  # noqa: SIM905
 )
 """Programs that do not change a file, or whose effect on it is followed."""
+_CHANGES = DECODERS | FILTERS
+"""Programs that print their input in another form."""
 _SPLITS = re.compile(r"-\w*S|--split-")
 _READS_WORDS = re.compile(r"-a|--arg-file")
 _SED_OPTION = re.compile(r"-\w*([ef])$|--(expression|file)=?|-([ef])")
@@ -101,6 +105,9 @@ class Launchers(UnknownPrograms):
             self.origins.loose = any(self.origins.files.get(file) == COMPUTED for file in given_files(words))
         if name in self.origins.files and "PATH" in self.origins.values:  # it may be one of its own
             yield from self.unknown(statement, [f"./{name}", *words], given)
+        if name in ("conda", "mamba") and "vars" in words:  # set when the environment is activated
+            for word in words:
+                self.origins.assign(word)
         if name == "sed":
             yield from self._sed(line, words, given)
         elif name in EXECUTORS:
@@ -110,6 +117,8 @@ class Launchers(UnknownPrograms):
         line = statement.line
         if (name == "hash" and "-p" in words) or (name == "enable" and "-f" in words):
             yield line, RUNS  # a name is redefined
+        if name == "git" and any(map(_changes_at_checkout, pairwise(words))):
+            yield line, HANDS_ON  # a checkout changes files
         if name == "split":
             self.origins.put("FILE", CHANGED)  # the names that it makes
         for place, word in enumerate(words):
@@ -168,7 +177,7 @@ class Launchers(UnknownPrograms):
             if sed_runs(read if is_file else value.text):
                 yield line, RUNS
         if any(map(_IN_PLACE.match, words)):
-            origins.files |= {file: COMPUTED for file in given_files(words) if file in origins.files}
+            origins.note_changed([file for file in given_files(words) if file in origins.files])
 
 
 def _sed_programs(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
@@ -188,6 +197,12 @@ def _sed_programs(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
         place += 1
     if not named:
         yield next((word for word in words if word[:1] != "-"), ""), False
+
+
+def _changes_at_checkout(words: tuple[str, str]) -> bool:
+    """Whether a setting of git is a filter that changes the text of files at checkout."""
+    setting, command = words
+    return setting.endswith(".smudge") and base(command.strip("\"'").partition(" ")[0]) in _CHANGES
 
 
 def _looks_like_program(word: str) -> bool:

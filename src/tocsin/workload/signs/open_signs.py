@@ -1,10 +1,15 @@
 """Open signs: what people should see but proves nothing, by words and patterns."""
 
 from tocsin.workload.signs.rule import COMMAND, rule
+from tocsin.workload.signs.top_level_domains import OF_FILES, SURE
 
 __all__ = ["FETCHED_AT_ONCE", "MAY_MINE", "OPEN_SIGNS"]
 
+SETTINGS = "an address and a user, as in the settings of a miner"
 ADDRESS_AS_OUTPUT = "an address where an output file is usually named"
+
+_NAME = rf"[\"']?(?:[\w-]{{1,40}}\.){{1,4}}(?:{'|'.join(sorted(SURE | OF_FILES))})[\"']?(?=[\s,}}]|$)"
+"""A name that may be a host's, although its end is also one of files."""
 
 FETCHED_AT_ONCE = rule(
     None,
@@ -61,6 +66,52 @@ OPEN_SIGNS = (
         "a host and a wallet",
         "wallet wallets",
         line=(r"wallet", r"(?<!//)(?<![\w.])(?:[\w-]{1,40}\.){1,4}[a-z]{2,6}:\d{3,5}(?!\w)"),
+    ),
+    rule(
+        None,
+        SETTINGS,
+        "url pool host server",
+        "user wallet pools",
+        line=r"(?<![\w-])(?:url|pool|pool_address)(?:\\?[\"']\s{0,9}:|:\s)\s{0,9}\\?[\"']?(?!\d+\W|true|false|null)[\w$(]"
+        rf"|(?<![\w-])(?:url|pool|host|server)\s?=\s?{_NAME}|--arg\s+url\s",
+        near=(
+            r"(?<![\w-])(?:user|wallet|wallet_address)(?:\\?[\"']\s{0,9}:|:\s|\s?=)|--arg\s+user\s"
+            r"|(?<![\w-])pools\\?[\"']\s{0,9}:\s{0,9}\[",
+        ),
+    ),
+    rule(
+        None,
+        SETTINGS,
+        "-pool --pool",
+        "-wal --wal -wallet --wallet",
+        line=r"(?<!\S)--?pool[ =]\S",
+        near=(r"(?<!\S)--?wal(?:let)?[ =]\S",),
+    ),
+    rule(
+        None,
+        "a host without a port, as miners get one",
+        "--url -url --pool -pool --uri -uri --server -server",
+        line=rf"-(?<![\w-]-)-?(?:url|pool|uri|server)[ =]\s?{_NAME}",
+        but_clients=True,
+    ),
+    rule(
+        None,
+        "a name that the resolver completes",
+        "localdomain hostaliases",
+        line=r"\b(?:LOCALDOMAIN|HOSTALIASES)=[\"']?[\w.$~/{-]",
+    ),
+    rule(
+        None,
+        "code that answers for the resolver",
+        "getaddrinfo gethostbyname",
+        line=r"\b(?:getaddrinfo|gethostbyname(?:_r)?)\s{0,3}\([^;{}]{0,300}\)\s{0,3}\{",
+    ),
+    rule(
+        None,
+        "the shell's trace with text of its own, in a file",
+        "ps4",
+        "xtracefd",
+        line=r"\bPS4=[\"']?[^\"'$\n]{0,200}\w{2}",
     ),
     rule(
         None,
@@ -169,6 +220,8 @@ OPEN_SIGNS = (
 MAY_MINE = frozenset(
     {
         ADDRESS_AS_OUTPUT,
+        SETTINGS,
+        "a host without a port, as miners get one",
         "a pool as a setting of a program",
         "a host and a wallet",
         "an address without a protocol, as miners get one",

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 
 from tocsin.workload.signs.file_origins import FileOrigins
 from tocsin.workload.signs.host_names import names_host
 from tocsin.workload.signs.printing_programs import WRITERS
+from tocsin.workload.signs.read_command import names_read, reads_all, reads_letters
 from tocsin.workload.signs.reserved_words import ASSIGNS, DECLARES, PREFIXES
 from tocsin.workload.signs.server_addresses import addresses
 from tocsin.workload.signs.statements import Statement, statements
@@ -32,6 +33,8 @@ _SETS_NUMBER = re.compile(
     r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)([A-Za-z_]\w*)"
 )
 _WRITE = WRITERS | {"tee", "cp", "sort", "install", "mv"}
+_MOST_PARTS = _LONGEST_PART = 100
+"""Of a loop's list, what is followed into a file."""
 _SEPARATES = " ,;:|\n\t-"
 _WITHOUT_BRACKETS = str.maketrans("", "", "{}\"'")
 _MOST_POSITIONS = 9
@@ -64,13 +67,15 @@ class Origins(FileOrigins):
             self.put("@", self.values.get("@", FROM_OUTSIDE))
         for word in edited_files(name, rest[1:]) if name in EDITORS else ():
             if (file := base(self.value(word).text)) in self.files:
-                self.files[file] = COMPUTED
+                self.note_changed([file])
         if statement.redirections or name in _WRITE:
             self.write(statement, name, rest, given)
 
     def _open(self, statement: Statement) -> None:
         """What is opened for the commands that follow."""
         for operator, target in statement.redirections:
+            if operator == "<>" and (file := base(self.value(target).text)) in self.files:
+                self.note_changed([file])  # any part of it may be replaced
             if operator[:2] == "<<" or (operator[0] == "<" and self.read([target]).origin >= OWN):
                 self.input = COMPUTED
 
@@ -80,8 +85,9 @@ class Origins(FileOrigins):
         elif name in ("for", "select", "foreach"):
             if len(rest) > 3:
                 self.put(rest[1], self.listed(" ".join(rest[3:])))
+                self.lists[rest[1]] = rest[3 : 3 + _MOST_PARTS]
         elif name == "read":
-            self._fill(names := _names_read(rest[1:]), statement, given)
+            self._fill(names := names_read(rest[1:]), statement, given)
             if names and any(word[0] == "-" and "a" in word for word in rest):
                 self.arrays[names[0]] = self.values[names[0]].text
         elif name == "[[":
@@ -95,7 +101,10 @@ class Origins(FileOrigins):
             )
             self._known.clear()
         elif name == "getopts":
-            self.put("OPTARG", self.values.get("@", FROM_OUTSIDE))
+            value = self.values.get("@", FROM_OUTSIDE)
+            if rest[-1][:1] == "-":  # an option that is written out
+                value = Value(self.value(rest[-1]).text[2:], OWN)
+            self.put("OPTARG", value)
         elif name in ("mapfile", "readarray"):
             self._fill([rest[-1], "MAPFILE"], statement, given, lines=True)
         elif name == "printf":
@@ -147,6 +156,8 @@ class Origins(FileOrigins):
                     self.integers.add(variable)
                     self.values[variable] = _as_integer(value)
                 elif "n" in options:
+                    if value.text.isidentifier():
+                        self.references[variable] = value.text
                     self.values[variable] = Value(PIECE, max(OWN, value.origin))
                 elif ("l" in options or "u" in options) and value.origin in (WRITTEN, OWN):
                     self.values[variable] = Value(value.text.lower(), COMPUTED)
@@ -156,7 +167,7 @@ class Origins(FileOrigins):
         found = ASSIGNS.match(word)
         if not found:
             return False
-        name, rest = found["name"], word[found.end() :]
+        name, rest = self.references.get(found["name"], found["name"]), word[found.end() :]
         asked = name in self.missing
         old = self.values.get(name)
         if rest[:1] == "(" and rest[-1:] == ")":
@@ -212,6 +223,17 @@ class Origins(FileOrigins):
             return Value(text, OWN)
         return Value((host or PIECE) if origin >= OWN else UNKNOWN, origin)
 
+    def printed_in_loop(self, statement: Statement) -> str:
+        """What a command prints in all iterations, if it prints what a loop is over."""
+        text = self.printed(statement, None).text
+        name = statement.words[-1].strip('"${}')
+        if text.count(PIECE) != 1 or name not in self.lists:
+            return text
+        end = "\n" if "echo" in statement.words and "-n" not in statement.words else ""
+        return "".join(
+            text.replace(PIECE, self.value(word).text[:_LONGEST_PART]) + end for word in self.lists[name]
+        )
+
     def _match(self, test: str) -> None:
         """The parts of a text that a test matches."""
         left, sign, _ = test.partition("=~")
@@ -256,8 +278,14 @@ class Origins(FileOrigins):
                 or any(operator == "<" for operator, _ in statement.redirections)
             ):
                 origin = COMPUTED  # it went through a file, or is split
+            elif names and reads_all(statement.words):
+                self.put(names[0], Value(read.text, origin))
+                return
+            elif reads_letters(statement.words):
+                origin = COMPUTED
             elif read.origin == WRITTEN and self.input == OUTSIDE and names:
-                fields = read.text.partition("\n")[0].split(None, len(names) - 1)
+                line = read.text.replace("\\\n", "").partition("\n")[0]
+                fields = line.split(None, len(names) - 1)
                 for name, text in zip_longest(names, fields, fillvalue=""):
                     self.put(name, Value(text, OWN))
                 return
@@ -278,12 +306,3 @@ def _is_longer(name: str, rest: str) -> bool:
 def _as_integer(value: Value) -> Value:
     """The value of a variable that holds a number."""
     return value if value.text.isdecimal() else A_NUMBER
-
-
-def _names_read(words: Sequence[str]) -> list[str]:
-    """The variables among the words of `read`."""
-    return [
-        word
-        for option, word in pairwise(("", *words))
-        if word[0] != "-" and not (option[:1] == "-" and option[-1] in "tnNdipu")
-    ]

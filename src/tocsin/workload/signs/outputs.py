@@ -54,8 +54,12 @@ __all__ = ["Outputs"]
 _NUMERIC_FORMAT = re.compile(r"%[-+ #0-9.*]*[dfgeEi]")
 _CHANGES = re.compile(r"%[-+ #0-9*]*(?:[boxXucq(aA]|\.[\d*]*[sbq])")
 """A format that prints its argument in another form, or only part of it."""
+_LIKE_ADDRESS = re.compile(r"[\"']?\d{10,12}[\"']?$")
+"""A number that is an address if its thousands are separated by dots."""
 _JOINS_LINES = re.compile(r"tr -d\S* \S*(?:\\n|\\012)|paste -\w*s\w* ?(?:-d ?)?(?:''|\"\"|'?\\0)")
 _DIGITS_ONLY = re.compile(r"(?:\\d|\[0-9\])(?:[+*]|\\\+|\{[\d,]*\})?(?:\(\?=[^)]*\))?[$\"']*$")
+_JOINS_WITH_DOT = re.compile(r"(?:-S|--separator=)?[\"']?\.[\"']?$")
+_WITHOUT_BRACKETS = str.maketrans("", "", "[]\"'")
 _HOST_NAMES = frozenset({"hostname", "hostnames"})
 """What `scontrol show` derives from the list of nodes."""
 _PRINTERS = HARMLESS | ECHOES | FILTERS | KEEPS | SEARCHES | PATHS | DECODERS | SHELL_STATE
@@ -133,6 +137,10 @@ class Outputs(Words):
             return self.echoed(name, arguments)
         if name == "seq" and any(word[:2] == "-s" for word in arguments):
             return A_NUMBER
+        if name == "bc" and given is not None and '"' in given.text:
+            return CHANGED  # text in quotes is printed
+        if name == "xargs" and "printf" in arguments and given is not None and given.origin != OUTSIDE:
+            return CHANGED
         if name in NUMBERS:
             return A_NUMBER if given and given.origin != OUTSIDE else FROM_OUTSIDE
         if name in KEEPS or name in FILTERS or name in SEARCHES:
@@ -176,6 +184,12 @@ class Outputs(Words):
             return Value(form, OWN)
         if name == "mktemp" and values:
             return Value(re.sub(r"X{3,}", UNKNOWN, values[-1].text), max(OUTSIDE, values[-1].origin))
+        if (name == "tput" and "TERMINFO" in self.values) or (
+            name == "nodeset" and any(map(_JOINS_WITH_DOT.match, arguments))
+        ):
+            return CHANGED
+        if name == "scontrol" and "hostnames" in arguments and "[" in values[-1].text:
+            return Value(values[-1].text.translate(_WITHOUT_BRACKETS), values[-1].origin)
         if name == "pwd":
             return self.variable("PWD")
         if name in SHELL_STATE:
@@ -247,6 +261,8 @@ class Outputs(Words):
             form = (texts or [""])[0].replace("\\n", "\n").replace("\\t", "\t")
             if ESCAPES.search(form) or _CHANGES.search(form):
                 return CHANGED
+            if "%'" in form and any(map(_LIKE_ADDRESS.match, texts[1:])):
+                return CHANGED
             if origin == OWN and " " not in form and any("[@]" in word or "$@" in word for word in arguments):
                 return CHANGED  # all of them, without separators
             if _NUMERIC_FORMAT.search(form) and origin == OUTSIDE:
@@ -262,8 +278,10 @@ class Outputs(Words):
         """The contents of files with these names."""
         origin = OUTSIDE
         files = [word for word in arguments if word[:1] != "-"]
-        if len(files) == 1 and (content := self.contents.get(file := base(self.value(files[0]).text))):
-            return Value(content, max(OWN, self.files.get(file, OWN)))
+        names = [base(self.value(word).text) for word in files]
+        if names and all(name in self.contents for name in names):
+            worst = max(self.files.get(name, OWN) for name in names)
+            return Value("".join(self.contents[name] for name in names), max(OWN, worst))
         for word in files:
             value = self.value(word)
             own = (value.origin >= OWN and value.text[:1] == PIECE) or value.text == ITSELF

@@ -30,6 +30,8 @@ def format_of(name: str, arguments: Sequence[str]) -> str | None:
         return PIECE
     takes = False
     for word in arguments:
+        if name == "date":  # the half of the day is also a domain
+            word = word.replace("%P", "am").replace("%p", "am")
         if (
             takes
             or word[:1] == "+"

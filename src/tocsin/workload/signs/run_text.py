@@ -37,6 +37,8 @@ _MORE_THAN_A_PORT = re.compile(
     r"connect|send|recv|exec|eval|open|system|subprocess|__|\bos\b|import(?!\s+socket\b)|from\s+(?!contextlib|socket)|^(?!\s*(?:srun\s[^'\"]*)?python[\d.]*\s+-c\s)"
 )
 """More than code that asks the system for a free port, as jobs with a server of their own do."""
+_INPUT_OF_CRON = re.compile(r"(?<![\\+%-])%[A-Za-z]{3}")
+"""What follows a percent sign is the input of the command."""
 _LOCAL_FILE = re.compile(r"(?![-/~$])[\w./-]*\w$")
 _MOST_NESTED = 1000
 _DEEPEST = 6
@@ -123,7 +125,7 @@ class RunText(ABC):
         if given.origin == COMPUTED:
             yield line, RUNS
         elif name in _READ_COMMANDS:
-            if given.text == PIECE:
+            if given.text == PIECE or (name == "crontab" and _INPUT_OF_CRON.search(given.text)):
                 yield line, RUNS
             else:
                 yield from self.nested(line, given.text)

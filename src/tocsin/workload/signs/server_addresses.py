@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from itertools import chain, islice
 
+from tocsin.workload.signs.top_level_domains import SURE
 from tocsin.workload.signs.values import NUMBER, PIECE, UNKNOWN
 
 __all__ = [
@@ -45,9 +46,10 @@ _HOST_AND_PORT = re.compile(
     re.IGNORECASE,
 )
 """Settings of a host and a port."""
-_FILLED = r"(?:\$+(?:\{[\w.]+\}|\([\w.]+\)|[\w.]++)|\{\{[^{}\n]{1,40}\}\}|`\w{1,40}'|%s)"
+_FILLED = r"(?:\$+(?:\{[\w.]+\}|\([\w.]+\)|[\w.]++)|\{\{[^{}\n]{1,40}\}\}|`\w{1,40}'|%s|@\w{1,40}@)"
 _TEMPLATE = re.compile(
     rf"(?<![\w/])(?:[\w-]+\.)?{_FILLED}{{1,5}}[\w.-]{{0,60}}:(?:{_FILLED}|\d{{4,5}})(?![\w/.:])"
+    r"|(?<![\w/.%-])(?:[\w-]{2,62}\.%[A-Za-z]|%[A-Za-z]\.[\w-]{2,62}):\d{4,5}(?![\w/.:])"
 )
 """A template for a host and a port that another program fills in."""
 _DOTTED_TEMPLATE = re.compile(r"(?:^|[=\s\"'])\$\{[\w.]+\}(?:\.\$\{[\w.]+\})+(?=[\"'\s,;]|$)", re.MULTILINE)
@@ -60,6 +62,10 @@ _BUILT_ADDRESS = re.compile(
     rf"|[\w.-]+\.[\w.-]+:(?:\d*{PIECE})|(?<![\w/.-])(?:[\w-]+\.)+[a-z]{{2,6}}:{UNKNOWN}(?![\w/.])"
 )
 """A host and its port, part of which is a piece of the script."""
+_JOINED_FROM_OUTSIDE = re.compile(
+    rf"(?<![\w/.-])[A-Za-z][\w-]{{1,62}}{UNKNOWN}([a-z]{{2,10}}):\d{{2,5}}(?![\w/.:])"
+)
+"""Two words and a port, with something from outside in between that may be a dot."""
 _NUMBERS_ADDRESS = re.compile(
     rf"(?:^|[^\w.:{_MARK[1:-1]}]){NUMBER}:(?:\d{{2,5}}|[{NUMBER}{UNKNOWN}{PIECE}])(?![\w/.:])"
 )
@@ -92,7 +98,7 @@ def has_built_address(text: str) -> bool:
     if not (PIECE in text or UNKNOWN in text):
         return False
     return any(  # an address is within a line, and few lines of a document have all that one needs
-        _BUILT_ADDRESS.search(line)
+        _BUILT_ADDRESS.search(line) or any(found[1] in SURE for found in _JOINED_FROM_OUTSIDE.finditer(line))
         for line in text.split("\n")
         if ":" in line and (PIECE in line or UNKNOWN in line)
     )

@@ -18,7 +18,7 @@ from tocsin.workload.signs.file_kinds import (
     SHELL_FILE,
     STARTUP_FILE,
 )
-from tocsin.workload.signs.foreign import makes_text, runs_unwritten
+from tocsin.workload.signs.foreign import makes_text, names_files, runs_unwritten
 from tocsin.workload.signs.given_files import given_files
 from tocsin.workload.signs.host_and_port import names_host_and_port
 from tocsin.workload.signs.host_names import names_host, strings_of
@@ -46,6 +46,8 @@ _MAIL = re.compile(
     r"(?:^|\.)(?:gmail|googlemail|outlook|hotmail|yahoo|icloud|protonmail|163|126|qq|gmx|web|mail)\.[a-z.]{2,6}$|[:/]"
 )
 """Mail hosts, and copies from another host."""
+_COMPILED = re.compile(r"\.(?:[fF]\d*|c|cc|cpp|cu)$")
+"""Code of compiled languages."""
 _SHOWN = re.compile(r"\s*(?:#|echo\s[^|>]*$)")
 _NAME = re.compile(r"[\w.+-]+")
 _SHELL_SCRIPT = re.compile(r"\s*#!.*sh\b")
@@ -75,6 +77,11 @@ class UnknownPrograms(RunText):
             return frozenset()
         lines = [line for line in self.script.split("\n") if not _SHOWN.match(line)]
         return frozenset(port for line in lines for port in _TUNNEL.findall(line))
+
+    def _is_tunnel(self, text: str) -> bool:
+        """Whether a word names the end of a tunnel: its port, or this machine with the usual port of the program."""
+        value = text.rpartition("=")[2]
+        return value.rpartition(":")[2] in self.tunnels or value in ("localhost", "127.0.0.1")
 
     @cached_property
     def _names(self) -> Counter[str]:
@@ -109,6 +116,7 @@ class UnknownPrograms(RunText):
             if (
                 (RECIPE.search(name) and puts_together(body))
                 or (SCRIPT_FILE.search(name) and makes_text(body))
+                or (_COMPILED.search(name) and any(map(SETTINGS_FILE.search, names_files(body))))
                 or (
                     not SHELL_FILE.search(name)
                     and not SCRIPT_FILE.search(name)
@@ -141,7 +149,7 @@ class UnknownPrograms(RunText):
                 names_host(" ".join([*texts, *given_settings]), institutions=True)
                 or any(map(_is_user_at_host, texts))
                 or names_host_and_port(texts)
-                or any(text.rpartition(":")[2].rpartition("=")[2] in self.tunnels for text in texts)
+                or (self.tunnels and any(map(self._is_tunnel, texts)))
             )
         ):
             yield line, ENDPOINT

@@ -1,6 +1,7 @@
 """The variables and files of a shell script, with their values."""
 
 import re
+from collections.abc import Sequence
 
 from tocsin.workload.signs.shell_patterns import MOST_STARS, as_expression
 from tocsin.workload.signs.values import (
@@ -44,11 +45,15 @@ class Variables:
         """All values were seen once, so none is a second one."""
         self.vague = False
         """Treat such a variable as an unknown piece."""
+        self.references: dict[str, str] = {}
+        """Variables that stand for another one."""
         self.functions: set[str] = set()
         self.files: dict[str, int] = {}
         """Files that the script writes, by the origin of their content."""
         self.contents: dict[str, str] = {}
         """The content of short ones."""
+        self.lists: dict[str, Sequence[str]] = {}
+        """The first words that a loop's variable takes."""
         self.arrays: dict[str, str] = {}
         """The words of arrays and of the arguments, as written."""
         self.assembled: set[str] = set()

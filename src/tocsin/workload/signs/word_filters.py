@@ -7,7 +7,15 @@ __all__ = ["keeps_words"]
 
 _LINES = frozenset("head tail sort uniq tac comm column shuf expand fmt".split())  # noqa: SIM905
 """Programs that select whole lines, or reorder them."""
-_PUTS_BETWEEN = ("--output-d", "OFS")
+_CUTS = {
+    "head": ("-c", "--b"),
+    "tail": ("-c", "--b"),
+    "column": ("-o", "--output-s"),
+    "tac": ("-s", "--s"),
+    "comm": ("--o",),
+}
+"""Options with which they cut lines, or join their words by any text."""
+_PUTS_BETWEEN = ("--output-d", "OFS", "ORS")
 """What sets the text between two words of the output."""
 _SEPARATOR = re.compile(
     r"(?:-d|-F|--delimiter=|--field-separator=)?[\"']?(?:\\?[^\w.]|_|\\_|\\t|\[:\]|\[[ \t,;:/_=-]+\]\+?|[^\w.]\|[^\w.])[\"']?$"
@@ -29,7 +37,7 @@ _TO_BLANK = re.compile(r"[\"']?s([/|,#])(?:[^\w.\\\[*]|_|\\t|\\s\+?|\[[,;: ]+\])
 def keeps_words(name: str, arguments: Sequence[str]) -> bool:
     """Whether each word that a program prints is one that it read."""
     if name in _LINES:
-        return True
+        return not any(word.startswith(_CUTS.get(name, ())) for word in arguments)
     if any(mark in word for word in arguments for mark in _PUTS_BETWEEN):
         return False
     options = [word for word in arguments if word[:1] == "-"]

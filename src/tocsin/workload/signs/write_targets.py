@@ -6,7 +6,7 @@ from itertools import pairwise
 __all__ = ["EDITORS", "edited_files", "write_targets"]
 
 _EDIT_ALWAYS = frozenset("ed ex vi vim patch truncate".split())  # noqa: SIM905
-EDITORS = _EDIT_ALWAYS | frozenset("sed perl ruby awk gawk".split())  # noqa: SIM905
+EDITORS = _EDIT_ALWAYS | frozenset("sed perl ruby awk gawk yq crudini".split())  # noqa: SIM905
 """Programs that may change files in place."""
 _INPUT = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 

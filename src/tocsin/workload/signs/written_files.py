@@ -15,7 +15,7 @@ from tocsin.workload.signs.server_addresses import (
     has_template,
 )
 from tocsin.workload.signs.statements import Statement
-from tocsin.workload.signs.values import COMPUTED, PIECE, UNKNOWN, Value, base
+from tocsin.workload.signs.values import COMPUTED, UNKNOWN, Value, base
 from tocsin.workload.signs.write_targets import write_targets
 
 __all__ = ["WrittenFiles"]
@@ -26,6 +26,8 @@ _PARTLY_NUMBERED = re.compile(
     r"(?<![\w.])(?:(?:\d{1,3}|%\w|\{\w*\})\.){3}(?:\d{1,3}|%\w|\{\w*\}):\d{2,5}(?![\w.])"
 )
 """The address of a server with a number that another program fills in."""
+_SPELLED_KEY = re.compile(r"\"\w*\\u00[4-7][0-9a-fA-F](?:\w|\\u00)*\"\s*:")
+"""The name of a setting whose letters are escaped."""
 _LONGEST_BODY = 65536
 
 
@@ -90,8 +92,9 @@ class WrittenFiles:
             if (not PAPER.search(name) or name in handed) and (
                 has_address(body)
                 or (":" in body and _PARTLY_NUMBERED.search(body))
-                or (PIECE in body and has_built_address(body))
+                or has_built_address(body)
                 or has_host_and_port(body)
+                or ("\\u00" in body and _SPELLED_KEY.search(body))
                 or (not SHELL_FILE.search(name) and has_template(body))
             ):
                 yield line, ENDPOINT
