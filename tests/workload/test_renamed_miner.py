@@ -31,14 +31,14 @@ def reasons(script: str) -> set[str]:
     ],
 )
 def test_the_settings_of_a_miner_are_a_sign_whatever_its_host_is(script: str) -> None:
-    assert "an address and a user, as in the settings of a miner" in reasons(script)
+    assert "an address and a user as settings of a program" in reasons(script)
 
 
 @pytest.mark.parametrize(
     "script", ["./relax --url lowland.me", "echo '--server=lowland.me --user=w7' > o\n./relax $(cat o)"]
 )
 def test_a_host_without_a_port_is_a_sign_after_the_option_of_a_miner(script: str) -> None:
-    assert "a host without a port, as miners get one" in reasons(script)
+    assert "a host without a port as an option" in reasons(script)
 
 
 @pytest.mark.parametrize(

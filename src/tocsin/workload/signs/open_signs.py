@@ -5,7 +5,7 @@ from tocsin.workload.signs.top_level_domains import OF_FILES, SURE
 
 __all__ = ["FETCHED_AT_ONCE", "MAY_MINE", "OPEN_SIGNS"]
 
-SETTINGS = "an address and a user, as in the settings of a miner"
+SETTINGS = "an address and a user as settings of a program"
 ADDRESS_AS_OUTPUT = "an address where an output file is usually named"
 
 _NAME = rf"[\"']?(?:[\w-]{{1,40}}\.){{1,4}}(?:{'|'.join(sorted(SURE | OF_FILES))})[\"']?(?=[\s,}}]|$)"
@@ -89,7 +89,7 @@ OPEN_SIGNS = (
     ),
     rule(
         None,
-        "a host without a port, as miners get one",
+        "a host without a port as an option",
         "--url -url --pool -pool --uri -uri --server -server",
         line=rf"-(?<![\w-]-)-?(?:url|pool|uri|server)[ =]\s?{_NAME}",
         but_clients=True,
@@ -115,7 +115,7 @@ OPEN_SIGNS = (
     ),
     rule(
         None,
-        "an address without a protocol, as miners get one",
+        "an address without a protocol as an option",
         "--url --pool",
         "--tls --rig --rig-id --keepalive -k --coin --algo --cuda --opencl --no-cpu --nicehash --worker --pass",
         line=(
@@ -221,10 +221,10 @@ MAY_MINE = frozenset(
     {
         ADDRESS_AS_OUTPUT,
         SETTINGS,
-        "a host without a port, as miners get one",
+        "a host without a port as an option",
         "a pool as a setting of a program",
         "a host and a wallet",
-        "an address without a protocol, as miners get one",
+        "an address without a protocol as an option",
         "a user at a host and its port",
         "a server, its port and the user there",
         "a host and the user there, as miners get them",
