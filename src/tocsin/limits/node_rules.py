@@ -208,7 +208,7 @@ def _places(row: Demand, node: NodeType, suits: Suits) -> float:
         and not (row["whole"] and node.cpus > row["max_cpus_per_node"])
         and memory >= _memory_of_whole(row, node)
         and memory >= _memory_of_given(row)
-        and not (row["newest"] and _starves(row, node))
+        and not (row["checks_mincpus"] and _starves(row, node))
         and memory >= _memory_of_cores(row, node)
         and not (row["all_memory"] and row["max_memory_per_node"] < NO_LIMIT)
     )
@@ -268,7 +268,7 @@ def _memory_of_whole(row: Demand, node: NodeType) -> int:
 
 
 def _starves(row: Demand, node: NodeType) -> bool:
-    """Whether 26.05 never gives the job the CPUs of --mincpus on such a node: more than its tasks there may use."""
+    """Whether a newer release never gives the job the CPUs of --mincpus on such a node: more than its tasks there may use."""
     if row["whole"] or row["whole_nodes"] or not row["min_cpus"]:
         return False
     if row["open_tasks"] and row["min_cpus"] > row["max_cpus_per_node"]:
