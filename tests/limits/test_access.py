@@ -105,8 +105,9 @@ def test_an_unknown_qos_is_fine_where_slurm_does_not_enforce_any() -> None:
     assert not submitted("--qos=nosuch", machine=replace(CLUSTER, qos_enforced=False)).findings
 
 
-def test_a_newer_release_takes_a_list_of_qos() -> None:
-    machine = replace(CLUSTER, release=(26, 5))
+@pytest.mark.parametrize("release", [(24, 11), (26, 5)])
+def test_a_newer_release_takes_a_list_of_qos(release: tuple[int, int]) -> None:
+    machine = replace(CLUSTER, release=release)
     assert not submitted("-A physics --qos=normal,short", machine=machine).findings
     assert "qos_not_associated" in [
         finding.kind for finding in submitted("-A physics --qos=normal,other", machine=machine).findings

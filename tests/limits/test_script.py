@@ -84,6 +84,14 @@ def test_what_a_newer_slurm_refuses_is_critical_there_alone(line: str, kind: str
         ("--exclusive -s", "shared_and_not"),
         ("-N 2 -m plane=2 --ntasks-per-node=2", "nodes_left_empty"),
         ("-d afterok:12:999999999", "after_impossible_job"),
+        *((line, "no_nodes") for line in ("-n 4 -N 0", "-w n2 -N 0", "-n 1 -w n[1-2] -N 0", "-N 0-0")),
+        ("-p gpu --cpus-per-gpu=1", "amount_per_no_gpu"),
+        ("-p gpu --gpus-per-task=1 -N 1-2", "gpus_per_unknown_task"),
+        ("-p gpu --gpus-per-task=1 --ntasks-per-node=1", "gpus_per_unknown_task"),
+        ("-C ((icelake))", "not_in_this_release"),
+        ("-C (icelake|(big))", "not_in_this_release"),
+        ("--partition=", "empty_name"),
+        ("--partition=,", "empty_name"),
     ],
 )
 def test_what_24_11_refuses_is_critical_there(line: str, kind: str) -> None:
@@ -104,6 +112,9 @@ def test_what_24_11_refuses_is_critical_there(line: str, kind: str) -> None:
         ),
         *("--get-user-env=10", "--begin=elevenses", "--exclusive=topo", "--tres-per-task=cpu=1"),
         *("-n 1 --ntasks-per-node=2", "-d 12", "-d afterany:5,6", "-N 1,3 -n 4"),
+        *("-C (icelake)", "-N 0-2", "-p gpu --gpus-per-task=1 -N 1-1", "-p gpu --gpus-per-task=1 -B 1"),
+        *("-p gpu --gpus-per-task=1 --ntasks-per-node=1 -N 1", "-p gpu --gpus-per-task=1 -N 1-2 --gpus=1"),
+        *("-p gpu --cpus-per-gpu=1 --gpus=1", "-p gpu --gres=gpu:1 --gpus-per-node=1"),
     ],
 )
 def test_what_24_11_accepts(line: str) -> None:

@@ -22,8 +22,8 @@ __all__ = [
 ]
 
 
-_AFTER_22_05 = (22, 6)
-_LISTS_OF_QOS = (26, 5)
+_AFTER_24_11 = (24, 12)
+_LISTS_OF_QOS = (24, 11)
 """A release that takes them: a job then starts with any of the list."""
 
 
@@ -205,7 +205,7 @@ def setting_breaches(submissions: Sequence[Submission | None], machine: Machine)
         for option in ("--account", "--qos"):
             if machine.associations is not None and submission.last(option) and not submission.value(option):
                 yield _empty(row, option)
-        older = machine.release is not None and machine.release < _AFTER_22_05
+        older = machine.release is not None and machine.release < _AFTER_24_11
         if older and submission.last("--partition") and not submission.value("--partition").strip(","):
             yield _empty(row, "--partition")
         given = submission.value("--acctg-freq")
