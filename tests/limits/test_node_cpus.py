@@ -154,6 +154,8 @@ def test_24_11_never_starts_tasks_that_share_too_few_cpus(line: str) -> None:
         "-n 2 -c 2 -O -N 1-2",
         "-n 2 -c 2 -O --spread-job",
         "-n 3 -c 2 -O --mincpus=6",
+        "-n 2 -c 2 -O -w n1,n2",
+        "-n 2 -c 2 -O -p thin --mem-per-cpu=600",
         "-N 2 -c 2 -O",
         "-n 4 -O",
     ],

@@ -14,6 +14,8 @@ __all__ = ["NodeCpus", "Reserved", "node_cpus"]
 _AFTER_OLDEST = (22, 6)
 _COMPARED = (24, 11)
 _NEWEST = (26, 5)
+_MORE_NODES = ("--nodes", "--nodelist", "--nodefile", "--constraint", "--gpus", "--gres", "--gpus-per-node")
+"""Options that may put the tasks on more nodes than one."""
 
 
 class Reserved(NamedTuple):
@@ -84,10 +86,12 @@ def _starved(
     counted, tasks = submission.last("--ntasks"), request["req_tasks"] or 1
     together = max(request["tasks_per_node"] or 0, 0)
     if reserved.shared:
-        unclear = submission.last("--nodes") and not submission.fixed
-        if cpus == 1 or unclear or submission.last("--spread-job"):
+        spread = not submission.fixed and any(map(submission.last, _MORE_NODES))
+        if cpus == 1 or spread or submission.last("--spread-job"):
             return False
         if counted:
+            if tasks > 1 and not submission.fixed and submission.last("--ntasks-per-node"):
+                return False
             nodes = max(request["req_nodes"] or 1, 1) if submission.fixed else 1
             together = max(together if release >= _NEWEST else 0, math.ceil(tasks / nodes))
     elif release < _NEWEST or not counted or tasks > 1:

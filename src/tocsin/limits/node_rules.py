@@ -27,7 +27,11 @@ def node_breaches(demand: Sequence[Demand], capacity: Capacity) -> Iterator[Brea
             capacity.features and not capacity.features.issuperset(asked["constraint"].names)
         ):
             continue
-        if asked["node_cpus"].starved and not (asked["whole"] or asked["whole_nodes"]):
+        # Slurm gives more CPUs for more memory per CPU, and more nodes where the partition requires them.
+        more = asked["cpu_memory"] > asked["max_memory_per_cpu"] or (
+            asked["shared"] and asked["min_nodes"] > 1
+        )
+        if asked["node_cpus"].starved and not (asked["whole"] or asked["whole_nodes"] or more):
             yield starved(asked)
             continue
         # Slurm gives a job at least as many nodes as its partition requires.
