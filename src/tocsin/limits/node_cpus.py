@@ -16,6 +16,7 @@ _COMPARED = (24, 11)
 _NEWEST = (26, 5)
 _MORE_NODES = ("--nodes", "--nodelist", "--nodefile", "--constraint", "--gpus", "--gres", "--gpus-per-node")
 """Options that may put the tasks on more nodes than one."""
+_MORE_CPUS = ("--spread-job", "--extra-node-info", "--sockets-per-node", "--cores-per-socket")
 
 
 class Reserved(NamedTuple):
@@ -87,7 +88,7 @@ def _starved(
     together = max(request["tasks_per_node"] or 0, 0)
     if reserved.shared:
         spread = not submission.fixed and any(map(submission.last, _MORE_NODES))
-        if cpus == 1 or spread or submission.last("--spread-job"):
+        if cpus == 1 or spread or any(map(submission.last, _MORE_CPUS)):
             return False
         if counted:
             if tasks > 1 and not submission.fixed and submission.last("--ntasks-per-node"):

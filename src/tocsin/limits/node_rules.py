@@ -275,6 +275,8 @@ def _starves(row: Demand, node: NodeType) -> bool:
     """Whether a newer release never gives the job the CPUs of --mincpus on such a node: more than its tasks there may use."""
     if row["whole"] or row["whole_nodes"] or not row["min_cpus"]:
         return False
+    if row["cpu_memory"] > row["max_memory_per_cpu"] or row["sockets"] or row["cores"]:
+        return False  # Slurm gives more CPUs
     if row["open_tasks"] and row["min_cpus"] > row["max_cpus_per_node"]:
         return True
     most = row["tasks_per_node"] if (row["tasks_per_node"] or 0) > 0 else NO_LIMIT
