@@ -16,12 +16,14 @@ __all__ = [
     "access_breaches",
     "association_breaches",
     "default_qos",
+    "gpu_type_breaches",
     "gres_breaches",
     "setting_breaches",
     "without_lifted",
 ]
 
 
+_AFTER_22_05 = (22, 6)
 _AFTER_24_11 = (24, 12)
 _LISTS_OF_QOS = (24, 11)
 """A release that takes them: a job then starts with any of the list."""
@@ -195,6 +197,36 @@ def gres_breaches(submissions: Sequence[Submission | None], machine: Machine) ->
                 text=f"requests the generic resource {unknown[0]}, which this cluster does not have",
                 remedy=f"change --gres (available: {have})",
             )
+
+
+_GPUS = r"(?:^|,)\s*(?:gres[:/])?gpu[:=]"
+_TYPE = r"([A-Za-z][^:=,()]*)"
+_SOME = r"(?![:=]\s*\+?0+\s*(?:,|$))"
+_GPU_OPTIONS = ("--gpus", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket")
+
+
+def gpu_type_breaches(submissions: Sequence[Submission | None], machine: Machine) -> Iterator[Breach]:
+    """Slurm 22.05 compares types of GPUs by case."""
+    if machine.release is None or machine.release >= _AFTER_22_05:
+        return
+    known = {name for node in machine.nodes for name in re.findall(_GPUS + _TYPE, node.gres or "")}
+    as_written = {name.lower(): name for name in sorted(known)}
+    for row, submission in enumerate(submissions):
+        if submission is None:
+            continue
+        given = re.findall(_GPUS + _TYPE + r"(?![^:=,()])" + _SOME, submission.value("--gres"))
+        for option in _GPU_OPTIONS:
+            given += re.findall(rf"(?:^|,)\s*{_TYPE}(?![^:=,()]){_SOME}", submission.value(option))
+        for name in given:
+            if name not in known and name.lower() in as_written:
+                text = f"requests GPUs of type {name}, but this release of Slurm distinguishes case"
+                yield Breach(
+                    row=row,
+                    kind="gpu_type_in_other_case",
+                    text=text,
+                    remedy=f"write {as_written[name.lower()]}",
+                )
+                break
 
 
 def setting_breaches(submissions: Sequence[Submission | None], machine: Machine) -> Iterator[Breach]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from tocsin.core.errors import InputError
-from tocsin.core.nodelist import count_nodes, expand_nodes
+from tocsin.core.nodelist import expand_nodes
 from tocsin.core.units import format_duration, format_memory
 from tocsin.core.verdict import Level
 from tocsin.limits.breach import Breach, plural
@@ -271,6 +271,14 @@ def _more_nodes_listed(submission: Submission) -> str | None:
     return f"lists {listed} nodes, but requests {nodes}; request {listed}, or list fewer"
 
 
+def _more_nodes_listed_than_range(submission: Submission) -> str | None:
+    """Whatever --ntasks says."""
+    listed, most = _listed(submission), end_of_range(submission)
+    if not most or listed is None or listed <= most:
+        return None
+    return f"lists {listed} nodes, but requests at most {most}; request up to {listed}, or list fewer"
+
+
 def _little_memory_of_whole_nodes(submission: Submission) -> str | None:
     memory = _number(submission, "req_memory")
     exclusive = submission.script.request.get("exclusive") is True and submission.memory_per == "node"
@@ -376,6 +384,13 @@ _CHECKS = (
     # Newer releases give a job as many of the listed nodes as it requests.
     _Check("more_nodes_listed", _more_nodes_listed, ("--nodelist", "--nodes"), until=(22, 6)),
     _Check(
+        "more_nodes_listed",
+        _more_nodes_listed_than_range,
+        ("--nodelist", "--nodes"),
+        since=(0, 0),
+        until=(22, 6),
+    ),
+    _Check(
         "exclusive_with_little_memory", _little_memory_of_whole_nodes, ("--exclusive", "--mem"), Level.WARNING
     ),
     _Check("amount_per_no_gpu", per_no_gpu, ("--mem-per-gpu", "--ntasks-per-gpu")),
@@ -404,9 +419,9 @@ _CHECKS = (
 
 
 def _listed(submission: Submission) -> int | None:
-    """The number of nodes in --nodelist; None for a list that sbatch refuses."""
+    """The number of different nodes in --nodelist; None for a list that sbatch refuses."""
     try:
-        return count_nodes(submission.value("--nodelist"))
+        return len(set(expand_nodes(submission.value("--nodelist"))))
     except InputError:
         return None
 
