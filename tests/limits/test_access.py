@@ -105,8 +105,9 @@ def test_an_unknown_qos_is_fine_where_slurm_does_not_enforce_any() -> None:
     assert not submitted("--qos=nosuch", machine=replace(CLUSTER, qos_enforced=False)).findings
 
 
-def test_a_newer_release_takes_a_list_of_qos() -> None:
-    machine = replace(CLUSTER, release=(26, 5))
+@pytest.mark.parametrize("release", [(24, 11), (26, 5)])
+def test_a_newer_release_takes_a_list_of_qos(release: tuple[int, int]) -> None:
+    machine = replace(CLUSTER, release=release)
     assert not submitted("-A physics --qos=normal,short", machine=machine).findings
     assert "qos_not_associated" in [
         finding.kind for finding in submitted("-A physics --qos=normal,other", machine=machine).findings
@@ -290,3 +291,42 @@ def test_memory_per_cpu_counts_for_all_threads_of_a_core(
     assert bool(critical(line, machine=machine)) == found
     assert not critical(f"{line} --hint=nomultithread", machine=machine)
     assert not critical("-A physics -n 1 --mem-per-cpu=62G", machine=machine)
+
+
+TYPED = replace(
+    MACHINE,
+    release=(22, 5),
+    nodes=tuple(
+        replace(node, gres="gpu:t4:2(S:0),gpu:A100:2") if node.gpus else node for node in MACHINE.nodes
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("--gres=gpu:T4", "--gres=gpu:T4:1", "--gres=gres:gpu:T4:1", "--gres=gpu:t4:1,gpu:a100:1"),
+        *("--gpus=T4", "--gpus=T4:1", "--gpus-per-node=T4:1", "-n 1 --gpus-per-task=T4:1", "--gpus=a100:2"),
+    ],
+)
+def test_slurm_22_05_compares_types_of_gpus_by_case(line: str) -> None:
+    """It answered `Requested node configuration is not available`."""
+    assert "gpu_type_in_other_case" in critical(f"-p gpu {line}", machine=TYPED)
+    for release in ((24, 11), None):
+        machine = replace(TYPED, release=release)
+        assert "gpu_type_in_other_case" not in critical(f"-p gpu {line}", machine=machine)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--gres=gpu:t4",
+        "--gres=gpu:A100:1",
+        "--gres=gpu:T4:0",
+        "--gpus=t4:1",
+        "--gpus=t4:1,A100:1",
+        "--gpus=2",
+    ],
+)
+def test_types_as_written_are_found(line: str) -> None:
+    assert critical(f"-p gpu {line}", machine=TYPED) == []

@@ -1,4 +1,4 @@
-"""CPUs on each node that are not those of its tasks, as Slurm 22.05 and 26.05 answered."""
+"""CPUs on each node that are not those of its tasks, as Slurm 22.05, 24.11 and 26.05 answered."""
 
 from dataclasses import replace
 
@@ -34,6 +34,7 @@ OLDER = Machine(
         "least": Qos(min_tres={"cpu": 4}),
     },
 )
+BETWEEN = replace(OLDER, release=(24, 11))
 NEWER = replace(OLDER, release=(26, 5))
 
 
@@ -74,9 +75,97 @@ def test_limits_do_not_count_cpus_that_tasks_share_or_slurm_replaces(line: str, 
     assert critical(line, machine) == []
 
 
-def test_with_a_number_of_tasks_mincpus_gives_no_cpus_on_the_newest_release() -> None:
+def test_with_a_number_of_tasks_mincpus_gives_no_cpus_on_newer_releases() -> None:
     assert critical("-n 2 --mincpus=8 --qos=small", OLDER)
-    assert critical("-n 2 --mincpus=8 --qos=small", NEWER) == []
+    for machine in (BETWEEN, NEWER):
+        assert critical("-n 2 --mincpus=8 --qos=small", machine) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--qos=small -n 2 --ntasks-per-node=4",
+        "--qos=small -n 2 --ntasks-per-node=4 -N 1",
+        "--qos=small -n 2 --ntasks-per-node=4 -N 1-2",
+        "--qos=small -n 1 --mincpus=4",
+        "--qos=each -n 2 --ntasks-per-node=3",
+        "--qos=each -n 1 --mincpus=3",
+        "--qos=minutes -n 2 --ntasks-per-node=8 -t 10",
+        "--qos=small --mincpus=2 --mem-per-cpu=600",
+        "--qos=least --mincpus=4",
+    ],
+)
+def test_on_24_11_limits_count_the_tasks_and_not_what_a_node_may_have(line: str) -> None:
+    """So it is taken, too, where the release is unknown or was not compared."""
+    for release in ((24, 11), (23, 11), None):
+        assert critical(line, replace(OLDER, release=release)) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--qos=small -n 3 --ntasks-per-node=4",
+        "--qos=small --ntasks-per-node=4",
+        "--qos=small -c 2 --ntasks-per-node=2",
+        "--qos=small --mincpus=4",
+        "--qos=small --cpus-per-gpu=4 --gpus=1 -n 1",
+        "--qos=small -n 2 --mem-per-cpu=600",
+        "--qos=each --ntasks-per-node=3",
+        "--qos=each --mincpus=3",
+        "--qos=minutes --ntasks-per-node=7 -t 10",
+        "--qos=minutes --mincpus=8 -t 10",
+        "-p two --qos=small",
+        "-n 1 --ntasks-per-node=8 --mem-per-cpu=2000",
+        "-n 2 --mincpus=8 --mem-per-cpu=1100",
+    ],
+)
+def test_on_24_11_all_other_cpus_still_count(line: str) -> None:
+    assert critical(line, BETWEEN)
+
+
+@pytest.mark.parametrize("line", ["--qos=least -n 2 --ntasks-per-node=4", "--qos=least -n 1 --mincpus=4"])
+def test_on_24_11_they_do_not_make_up_for_too_few_tasks(line: str) -> None:
+    assert critical(line, BETWEEN) == ["resources_below_account"]
+    assert critical(line, replace(OLDER, release=(23, 11))) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "-n 4 -c 2 -O -N 2",
+        "-n 3 -c 2 -O -N 2",
+        "-c 2 -O --ntasks-per-node=2",
+        "-N 2 -c 2 -O --ntasks-per-node=2",
+        "-n 2 -c 2 -O",
+        "-n 4 -c 3 -O -N 1",
+    ],
+)
+def test_24_11_never_starts_tasks_that_share_too_few_cpus(line: str) -> None:
+    assert critical(line, BETWEEN) == ["tasks_without_cpus"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "-n 1 --ntasks-per-node=2",
+        "-n 1 -c 2 -O --ntasks-per-node=4",
+        "-n 1 -c 2 -O",
+        "-n 2 -c 2 -O -N 2 --ntasks-per-node=2",
+        "-n 2 -c 2 -O -N 1-2",
+        "-n 2 -c 2 -O --spread-job",
+        "-n 3 -c 2 -O --mincpus=6",
+        "-n 2 -c 2 -O -w n1,n2",
+        "-n 2 -c 2 -O -p two",
+        "-n 2 -c 2 -O -B 2:4",
+        "-n 2 -c 2 -O --ntasks-per-node=1",
+        "--ntasks-per-node=2 --mincpus=3 -p thin --mem-per-cpu=600",
+        "-n 2 -c 2 -O -p thin --mem-per-cpu=600",
+        "-N 2 -c 2 -O",
+        "-n 4 -O",
+    ],
+)
+def test_24_11_starts_tasks_that_share_enough(line: str) -> None:
+    assert critical(line, BETWEEN) == []
 
 
 @pytest.mark.parametrize("machine", [OLDER, NEWER])
@@ -144,8 +233,9 @@ def test_it_starts_one_task_of_several_that_gets_cpus_for_all_of_them(line: str)
         "-n 2 --ntasks-per-socket=1 --mincpus=8",
     ],
 )
-def test_the_newest_release_gives_no_cpus_that_the_tasks_of_a_node_cannot_use(line: str) -> None:
-    assert critical(line, NEWER) == ["too_few_such_nodes"]
+def test_newer_releases_give_no_cpus_that_the_tasks_of_a_node_cannot_use(line: str) -> None:
+    for machine in (BETWEEN, NEWER):
+        assert critical(line, machine) == ["too_few_such_nodes"]
     assert critical(line, OLDER) == []
 
 
@@ -159,8 +249,10 @@ def test_the_newest_release_gives_no_cpus_that_the_tasks_of_a_node_cannot_use(li
         "--ntasks-per-core=1 --mincpus=8",
     ],
 )
-def test_it_gives_those_that_they_can_use(line: str) -> None:
+def test_they_give_those_that_they_can_use(line: str) -> None:
     assert critical(line, NEWER) == []
+    if "--spread-job" not in line:  # 24.11 does not start it
+        assert critical(line, BETWEEN) == []
 
 
 @pytest.mark.parametrize("more", ["--exclusive", "-O", "-p whole"])

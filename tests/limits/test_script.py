@@ -84,6 +84,14 @@ def test_what_a_newer_slurm_refuses_is_critical_there_alone(line: str, kind: str
         ("--exclusive -s", "shared_and_not"),
         ("-N 2 -m plane=2 --ntasks-per-node=2", "nodes_left_empty"),
         ("-d afterok:12:999999999", "after_impossible_job"),
+        *((line, "no_nodes") for line in ("-n 4 -N 0", "-w n2 -N 0", "-n 1 -w n[1-2] -N 0", "-N 0-0")),
+        ("-p gpu --cpus-per-gpu=1", "amount_per_no_gpu"),
+        ("-p gpu --gpus-per-task=1 -N 1-2", "gpus_per_unknown_task"),
+        ("-p gpu --gpus-per-task=1 --ntasks-per-node=1", "gpus_per_unknown_task"),
+        ("-C ((icelake))", "not_in_this_release"),
+        ("-C (icelake|(big))", "not_in_this_release"),
+        ("--partition=", "empty_name"),
+        ("--partition=,", "empty_name"),
     ],
 )
 def test_what_24_11_refuses_is_critical_there(line: str, kind: str) -> None:
@@ -104,6 +112,9 @@ def test_what_24_11_refuses_is_critical_there(line: str, kind: str) -> None:
         ),
         *("--get-user-env=10", "--begin=elevenses", "--exclusive=topo", "--tres-per-task=cpu=1"),
         *("-n 1 --ntasks-per-node=2", "-d 12", "-d afterany:5,6", "-N 1,3 -n 4"),
+        *("-C (icelake)", "-N 0-2", "-p gpu --gpus-per-task=1 -N 1-1", "-p gpu --gpus-per-task=1 -B 1"),
+        *("-p gpu --gpus-per-task=1 --ntasks-per-node=1 -N 1", "-p gpu --gpus-per-task=1 -N 1-2 --gpus=1"),
+        *("-p gpu --cpus-per-gpu=1 --gpus=1", "-p gpu --gres=gpu:1 --gpus-per-node=1"),
     ],
 )
 def test_what_24_11_accepts(line: str) -> None:
@@ -119,6 +130,8 @@ def test_what_24_11_accepts(line: str) -> None:
         (("--partition=",), "empty_name"),
         (("--oom-kill-step=1",), "not_in_this_release"),
         (("-n 4 -N 0",), "no_nodes"),
+        (("-w n[1-3] -N 1-2",), "more_nodes_listed"),
+        (("-w n[1-3] -N 1-2 -n 1",), "more_nodes_listed"),
         (("-C (icelake|(big))",), "not_in_this_release"),
         (("-p gpu --gres=gpu=1",), "not_in_this_release"),
         (("-p gpu --gres=",), "not_in_this_release"),
@@ -569,3 +582,28 @@ def test_an_abbreviation_that_may_be_several_options_is_ambiguous() -> None:
     (finding,) = submitted("--mem-per=1G").findings
     assert finding.text.startswith('line 2: "--mem-per" is ambiguous; write --mem-per-cpu or --mem-per-gpu; ')
     assert submitted("--mem-per-c=200G").findings[0].kind == "memory_above_any_node"
+
+
+@pytest.mark.parametrize(
+    "line", ["-w n[2-3] -N 1-2", "-w n[2-3],n2 -N 1-2", "-w n[2-3],n2 -N 2", "-w n[1-3] -N 2-3"]
+)
+def test_as_many_different_nodes_as_allowed_may_be_listed(line: str) -> None:
+    """Tried on 22.05."""
+    assert "more_nodes_listed" not in found(submitted(line, machine=replace(MACHINE, release=(22, 5))))
+
+
+@pytest.mark.parametrize(
+    ("line", "ends"),
+    [
+        ("-p gpu --deadline=now+59minutes", True),
+        ("-p gpu --deadline=now+61minutes", False),
+        ("-p gpu --deadline=now+30minutes --time-min=5", False),
+        ("-p gpu --deadline=now+30minutes -t 20", False),
+        ("-p main,gpu --deadline=now+30minutes", False),
+    ],
+)
+def test_slurm_22_05_ends_a_job_whose_deadline_is_before_the_default_time(line: str, ends: bool) -> None:
+    partitions = (replace(p, default_time=HOUR if p.name == "gpu" else None) for p in MACHINE.partitions)
+    machine = replace(MACHINE, release=(22, 5), partitions=tuple(partitions))
+    assert ("deadline_too_soon" in found(submitted(line, machine=machine))) == ends
+    assert "deadline_too_soon" not in found(submitted(line, machine=replace(machine, release=(24, 11))))

@@ -16,6 +16,7 @@ __all__ = [
     "access_breaches",
     "association_breaches",
     "default_qos",
+    "gpu_type_breaches",
     "gres_breaches",
     "setting_breaches",
     "without_lifted",
@@ -23,7 +24,8 @@ __all__ = [
 
 
 _AFTER_22_05 = (22, 6)
-_LISTS_OF_QOS = (26, 5)
+_AFTER_24_11 = (24, 12)
+_LISTS_OF_QOS = (24, 11)
 """A release that takes them: a job then starts with any of the list."""
 
 
@@ -197,6 +199,36 @@ def gres_breaches(submissions: Sequence[Submission | None], machine: Machine) ->
             )
 
 
+_GPUS = r"(?:^|,)\s*(?:gres[:/])?gpu[:=]"
+_TYPE = r"([A-Za-z][^:=,()]*)"
+_SOME = r"(?![:=]\s*\+?0+\s*(?:,|$))"
+_GPU_OPTIONS = ("--gpus", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket")
+
+
+def gpu_type_breaches(submissions: Sequence[Submission | None], machine: Machine) -> Iterator[Breach]:
+    """Slurm 22.05 compares types of GPUs by case."""
+    if machine.release is None or machine.release >= _AFTER_22_05:
+        return
+    known = {name for node in machine.nodes for name in re.findall(_GPUS + _TYPE, node.gres or "")}
+    as_written = {name.lower(): name for name in sorted(known)}
+    for row, submission in enumerate(submissions):
+        if submission is None:
+            continue
+        given = re.findall(_GPUS + _TYPE + r"(?![^:=,()])" + _SOME, submission.value("--gres"))
+        for option in _GPU_OPTIONS:
+            given += re.findall(rf"(?:^|,)\s*{_TYPE}(?![^:=,()]){_SOME}", submission.value(option))
+        for name in given:
+            if name not in known and name.lower() in as_written:
+                text = f"requests GPUs of type {name}, but this release of Slurm distinguishes case"
+                yield Breach(
+                    row=row,
+                    kind="gpu_type_in_other_case",
+                    text=text,
+                    remedy=f"write {as_written[name.lower()]}",
+                )
+                break
+
+
 def setting_breaches(submissions: Sequence[Submission | None], machine: Machine) -> Iterator[Breach]:
     """Values that the cluster's settings exclude."""
     for row, submission in enumerate(submissions):
@@ -205,7 +237,7 @@ def setting_breaches(submissions: Sequence[Submission | None], machine: Machine)
         for option in ("--account", "--qos"):
             if machine.associations is not None and submission.last(option) and not submission.value(option):
                 yield _empty(row, option)
-        older = machine.release is not None and machine.release < _AFTER_22_05
+        older = machine.release is not None and machine.release < _AFTER_24_11
         if older and submission.last("--partition") and not submission.value("--partition").strip(","):
             yield _empty(row, "--partition")
         given = submission.value("--acctg-freq")

@@ -143,7 +143,8 @@ def _least_amounts(row: Demand) -> dict[str, float | None]:
     nodes, memory = max(row["nodes"], row["min_nodes"]), None
     if row["memory"] is not None:
         memory = row["memory"] * nodes if row["exact"] else row["task_memory"] * row["tasks"]
-        memory = max(memory, row["cpu_memory"] * nodes * _given_cpus(row))
+        if row["cpu_memory"] <= row["max_memory_per_cpu"]:
+            memory = max(memory, row["cpu_memory"] * nodes * row["node_cpus"].with_memory)
     return {
         "cpu": max(row["tasks"] * row["cpus"], nodes * max(_given_cpus(row), 1)),
         "node": nodes,
@@ -170,7 +171,7 @@ def _most_amounts(row: Demand, partition: Partition, capacity: Capacity) -> dict
         parts = capacity.machine.cpus_by is not None and partition.whole_nodes is False and not row["whole"]
         more = partition.max_memory_per_cpu is not None and row["memory"] is not None
         if threads < NO_LIMIT and parts and not shaped and not more and "gres/gpu" in most:
-            each_cpus = row["each_cpus"] if row["shared"] else row["node_cpus"].given
+            each_cpus = row["each_cpus"] if row["shared"] else row["node_cpus"].most
             most["cpu"] = threads * max(row["tasks"] * row["cpus"], nodes * max(each_cpus, 1))
     return most
 

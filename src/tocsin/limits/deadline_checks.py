@@ -1,10 +1,14 @@
 """Rules about --begin and --deadline: what a job may no longer, or not yet, do in time."""
 
 import re
+from collections.abc import Iterator, Sequence
 from datetime import UTC
 
 from tocsin.core.errors import InputError
 from tocsin.core.units import UNLIMITED, format_duration, parse_instant
+from tocsin.limits.breach import Breach
+from tocsin.limits.capacity import NO_LIMIT, Capacity
+from tocsin.limits.demand import Demand
 from tocsin.scripts.submission import Submission
 
 __all__ = [
@@ -13,10 +17,12 @@ __all__ = [
     "deadline_before_end",
     "deadline_before_limit",
     "deadline_too_soon",
+    "default_time_breaches",
     "moment",
 ]
 
 DAY = 86400
+_AFTER_22_05 = (22, 6)
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * DAY}
 
 
@@ -43,6 +49,26 @@ def deadline_before_end(submission: Submission) -> str | None:
         return None
     # The shortest limit is a minute, and it counts from the submission.
     return _ends_too_late(submission, _seconds(submission, "time_limit") or 61)
+
+
+def default_time_breaches(
+    demand: Sequence[Demand], submissions: Sequence[Submission | None], capacity: Capacity
+) -> Iterator[Breach]:
+    """22.05 ends a job whose deadline is before the default time of its partition; newer releases shorten it."""
+    release = capacity.machine.release
+    if release is None or release >= _AFTER_22_05:
+        return
+    for row in demand:
+        submission = submissions[row["row"]]
+        if submission is None or row["job_id"] or row["default_time"] == NO_LIMIT:
+            continue
+        if any(map(submission.last, ("--time", "--time-min"))):
+            continue
+        deadline = moment(submission.value("--deadline"))
+        if deadline and deadline[0] and deadline[1] < row["default_time"]:
+            limit = f"partition {row['partition']} gives it {format_duration(row['default_time'])}"
+            text = f"has a deadline in {deadline[1]} s, but no time limit, and {limit}"
+            yield Breach.here(row, "deadline_too_soon", text, "set --time")
 
 
 def _ends_too_late(submission: Submission, least: int) -> str | None:

@@ -27,6 +27,8 @@ job: for one script, building a frame would take longer than checking all rules.
 
 _NO_VALUE = 65_534
 _ONE_THREAD = ("nomultithread", "compute_bound", "memory_bound")
+_CHECKS_MINCPUS = (24, 11)
+"""A release that gives a job no more CPUs on a node than the tasks there may use."""
 _COUNTS_TASKS = (26, 5)
 _TAKES_SOME_LISTED = (22, 6)
 """A release that gives a job any of the listed nodes if it needs fewer; 22.05 refuses that or takes the first ones."""
@@ -131,7 +133,7 @@ def _needed(request: Request, submission: Submission | None, release: tuple[int,
         "block": block,
         "node_cpus": node_cpus(request, submission, reserved, cpus, release),
         "open_tasks": submission is not None and not any(map(submission.last, _TASK_COUNTS)),
-        "newest": newest,
+        "checks_mincpus": release is not None and release >= _CHECKS_MINCPUS,
         "end_of_range": _end_of_range(request, submission, has_gpus=bool(gpus or each.each_gpus)),
         "whole": whole,
         "core_memory": 0 if whole or each.shared else _core_memory(submission),

@@ -19,6 +19,7 @@ from tocsin.limits.access_rules import (
     access_breaches,
     association_breaches,
     default_qos,
+    gpu_type_breaches,
     gres_breaches,
     setting_breaches,
     without_lifted,
@@ -26,6 +27,7 @@ from tocsin.limits.access_rules import (
 from tocsin.limits.advice import Check, advice, with_valid_changes
 from tocsin.limits.breach import Breach, Thresholds, unavoidable
 from tocsin.limits.capacity import Capacity
+from tocsin.limits.deadline_checks import default_time_breaches
 from tocsin.limits.demand import Demand, Request, demands, requests
 from tocsin.limits.name_rules import feature_breaches, node_list_breaches, preference_breaches
 from tocsin.limits.node_files import empty_node_files, with_node_files
@@ -251,8 +253,10 @@ def _of_machine(
             *preference_breaches(submissions, capacity),
             *array_breaches(asked, capacity),
             *access_breaches(known, capacity),
+            *default_time_breaches(known, submissions, capacity),
             *association_breaches(wanted, capacity.machine),
             *gres_breaches(submissions, capacity.machine),
+            *gpu_type_breaches(submissions, capacity.machine),
             *setting_breaches(submissions, capacity.machine),
         ),
         len(asked),

@@ -148,7 +148,9 @@ def gpus_of_unclear_tasks(submission: Submission) -> str | None:
     """--ntasks-per-node and a range of nodes do not determine the number of tasks."""
     if not _per_task(submission) or gpus_of_no_tasks(submission):
         return None
-    if submission.fixed or any(map(submission.last, ("--ntasks", "--ntasks-per-gpu", "--gpus"))):
+    counts = ("--ntasks", "--ntasks-per-gpu", "--gpus", "--extra-node-info")
+    found = re.fullmatch(r"\s*\+?(\d+)\s*-\s*\+?(\d+)\s*", submission.value("--nodes"), re.ASCII)
+    if submission.fixed or any(map(submission.last, counts)) or (found and int(found[1]) == int(found[2])):
         return None
     return "has --gpus-per-task but no fixed number of tasks; add --ntasks"
 

@@ -27,7 +27,11 @@ def node_breaches(demand: Sequence[Demand], capacity: Capacity) -> Iterator[Brea
             capacity.features and not capacity.features.issuperset(asked["constraint"].names)
         ):
             continue
-        if asked["node_cpus"].starved and not (asked["whole"] or asked["whole_nodes"]):
+        # Slurm gives more CPUs for more memory per CPU, and more nodes where the partition requires them.
+        more = asked["cpu_memory"] > asked["max_memory_per_cpu"] or (
+            asked["shared"] and asked["min_nodes"] > 1
+        )
+        if asked["node_cpus"].starved and not (asked["whole"] or asked["whole_nodes"] or more):
             yield starved(asked)
             continue
         # Slurm gives a job at least as many nodes as its partition requires.
@@ -208,7 +212,7 @@ def _places(row: Demand, node: NodeType, suits: Suits) -> float:
         and not (row["whole"] and node.cpus > row["max_cpus_per_node"])
         and memory >= _memory_of_whole(row, node)
         and memory >= _memory_of_given(row)
-        and not (row["newest"] and _starves(row, node))
+        and not (row["checks_mincpus"] and _starves(row, node))
         and memory >= _memory_of_cores(row, node)
         and not (row["all_memory"] and row["max_memory_per_node"] < NO_LIMIT)
     )
@@ -268,9 +272,11 @@ def _memory_of_whole(row: Demand, node: NodeType) -> int:
 
 
 def _starves(row: Demand, node: NodeType) -> bool:
-    """Whether 26.05 never gives the job the CPUs of --mincpus on such a node: more than its tasks there may use."""
+    """Whether a newer release never gives the job the CPUs of --mincpus on such a node: more than its tasks there may use."""
     if row["whole"] or row["whole_nodes"] or not row["min_cpus"]:
         return False
+    if row["cpu_memory"] > row["max_memory_per_cpu"] or row["sockets"] or row["cores"]:
+        return False  # Slurm gives more CPUs
     if row["open_tasks"] and row["min_cpus"] > row["max_cpus_per_node"]:
         return True
     most = row["tasks_per_node"] if (row["tasks_per_node"] or 0) > 0 else NO_LIMIT

@@ -37,7 +37,6 @@ NEWER = {
 """By option, a pattern of the values that 22.05 refuses."""
 
 OLDER = {
-    "--constraint": _NESTED,
     "--get-user-env": ".+",
     "--mem-bind": "(?:.*,)?(?:no)?sort(?:,.*)?",
     "--wckey": r"\*.*",
@@ -45,12 +44,13 @@ OLDER = {
 """By option, a pattern of the values that 26.05 refuses, and 24.11 accepts."""
 
 OLDEST = {
+    "--constraint": _NESTED,
     "--cpu-freq": "[^:]*-[^:]*",
     "--dependency": r".*_(?![\d*]).*",
     "--power": ".*",
     "--tres-per-task": "(?:.*,)?(?!cpu[:=]|mem[:=]|node[:=]|billing[:=])[^,:=/]+[:=].*",
 }
-"""By option, a pattern of the values that 24.11 refuses, and 22.05 accepts."""
+"""By option, a pattern of the values that 24.11 refuses; 22.05 accepts all of them but nested parentheses."""
 
 NEWER_OPTIONS = ("--container-id", "--oom-kill-step", "--segment", "--stepmgr", "--tres-bind")
 """Options that 22.05 does not know."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from tocsin.core.errors import InputError
-from tocsin.core.nodelist import count_nodes, expand_nodes
+from tocsin.core.nodelist import expand_nodes
 from tocsin.core.units import format_duration, format_memory
 from tocsin.core.verdict import Level
 from tocsin.limits.breach import Breach, plural
@@ -271,6 +271,14 @@ def _more_nodes_listed(submission: Submission) -> str | None:
     return f"lists {listed} nodes, but requests {nodes}; request {listed}, or list fewer"
 
 
+def _more_nodes_listed_than_range(submission: Submission) -> str | None:
+    """Whatever --ntasks says."""
+    listed, most = _listed(submission), end_of_range(submission)
+    if not most or listed is None or listed <= most:
+        return None
+    return f"lists {listed} nodes, but requests at most {most}; request up to {listed}, or list fewer"
+
+
 def _little_memory_of_whole_nodes(submission: Submission) -> str | None:
     memory = _number(submission, "req_memory")
     exclusive = submission.script.request.get("exclusive") is True and submission.memory_per == "node"
@@ -362,6 +370,7 @@ _CHECKS = (
     _Check("nodes_backwards", _nodes_backwards, ("--nodes",)),
     _Check("no_nodes", _no_nodes, ("--nodes",)),
     _Check("no_nodes", _no_nodes_for_tasks, ("--nodes",), since=(0, 0), until=(22, 6)),
+    _Check("no_nodes", _zero_nodes, ("--nodes",), since=(24, 11), until=(24, 12)),
     _Check("no_nodes", _no_nodes_of_list, ("--nodes",), since=(26, 5)),
     _Check("nodes_left_empty", _few_tasks_for_planes, ("--distribution", "--nodes")),
     _Check("nodes_left_empty", _few_nodes_for_planes, ("--distribution", "--nodes"), since=(24, 11)),
@@ -375,16 +384,23 @@ _CHECKS = (
     # Newer releases give a job as many of the listed nodes as it requests.
     _Check("more_nodes_listed", _more_nodes_listed, ("--nodelist", "--nodes"), until=(22, 6)),
     _Check(
+        "more_nodes_listed",
+        _more_nodes_listed_than_range,
+        ("--nodelist", "--nodes"),
+        since=(0, 0),
+        until=(22, 6),
+    ),
+    _Check(
         "exclusive_with_little_memory", _little_memory_of_whole_nodes, ("--exclusive", "--mem"), Level.WARNING
     ),
     _Check("amount_per_no_gpu", per_no_gpu, ("--mem-per-gpu", "--ntasks-per-gpu")),
-    _Check("amount_per_no_gpu", cpus_of_no_gpu, ("--cpus-per-gpu",), since=(26, 5)),
+    _Check("amount_per_no_gpu", cpus_of_no_gpu, ("--cpus-per-gpu",), since=(24, 11)),
     _Check("several_node_counts", _several_counts, ("--nodes",), until=(23, 11)),
     _Check("no_list_of_hosts", _no_list_of_hosts, ("--distribution",)),
     _Check("gpus_per_unknown_task", gpus_of_no_tasks, ("--gpus-per-task",)),
     _Check("gpus_per_unknown_task", types_of_no_tasks, ("--gpus-per-task",), since=(0, 0), until=(22, 6)),
     _Check("gpus_per_unknown_task", gpus_of_a_range, ("--gpus-per-task",), since=(0, 0), until=(22, 6)),
-    _Check("gpus_per_unknown_task", gpus_of_unclear_tasks, ("--gpus-per-task",), since=(26, 5)),
+    _Check("gpus_per_unknown_task", gpus_of_unclear_tasks, ("--gpus-per-task",), since=(24, 11)),
     _Check("after_impossible_job", _after_impossible_job, ("--dependency",), since=(24, 11)),
     _Check("gpus_disagree", gpus_disagree, _GPU_COUNTS),
     _Check("batch_outside_constraint", _batch_features, ("--batch", "--constraint")),
@@ -403,9 +419,9 @@ _CHECKS = (
 
 
 def _listed(submission: Submission) -> int | None:
-    """The number of nodes in --nodelist; None for a list that sbatch refuses."""
+    """The number of different nodes in --nodelist; None for a list that sbatch refuses."""
     try:
-        return count_nodes(submission.value("--nodelist"))
+        return len(set(expand_nodes(submission.value("--nodelist"))))
     except InputError:
         return None
 
