@@ -265,6 +265,14 @@ def test_the_newest_release_puts_all_tasks_on_one_node_that_is_the_jobs_alone(mo
     assert critical(f"-N 2 -n 5 --ntasks-per-node=2 {more}", NEWER)
 
 
+def test_the_newest_release_starts_the_tasks_of_the_gpus_for_no_number_of_nodes() -> None:
+    for nodes in ("0", "00", "+0"):
+        assert critical(f"-N {nodes} -n 99 --gpus=1 --ntasks-per-gpu=1", NEWER) == []
+    assert critical("-N 0 -n 99 --gpus=1 --ntasks-per-gpu=99", NEWER)
+    assert critical("-N 0 -n 99 --gpus=1", NEWER)
+    assert critical("-n 99 --gpus=1 --ntasks-per-gpu=1", NEWER)
+
+
 def test_one_task_shares_the_cpus_of_its_gpus() -> None:
     assert critical("-n 1 --ntasks-per-node=2 --cpus-per-gpu=2 --gpus=1", OLDER) == []
 

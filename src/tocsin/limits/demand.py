@@ -118,10 +118,12 @@ def _needed(request: Request, submission: Submission | None, release: tuple[int,
     asked_memory = request["req_memory"] or 0
     memory = float(asked_memory) if asked_memory > 0 and (not each.shared or per_node) else None
     gpus = _gpus(request, submission, int(nodes), tasks)
+    newest = release is not None and release >= _COUNTS_TASKS
+    if newest and submission and (of_gpus := _tasks_of_gpus(submission, gpus)):
+        tasks = min(tasks, of_gpus)
     wanted = constraint((request["constraints"] or "").replace(",", "&"))
     spread = bool(gpus or wanted.counts or each.shared)
     reserved = Reserved(each.min_cpus, each.gpu_cpus if gpus else 0, each.shared)
-    newest = release is not None and release >= _COUNTS_TASKS
     one_node = newest and fixed is True and least_nodes == 1
     return {
         **each._asdict(),
@@ -314,6 +316,12 @@ def _gpus_of_tasks(submission: Submission | None, tasks: float) -> int:
     """With --ntasks-per-gpu and no number of GPUs, Slurm gives as many as the tasks need."""
     per_gpu = _whole(submission.value("--ntasks-per-gpu")) if submission else 0
     return math.ceil(tasks / per_gpu) if per_gpu else 0
+
+
+def _tasks_of_gpus(submission: Submission, gpus: int) -> float:
+    """26.05 starts the tasks of the GPUs instead of those of --ntasks if the number of nodes is 0 (tried there)."""
+    nodes = submission.value("--nodes").strip().lstrip("+")
+    return float(gpus * _whole(submission.value("--ntasks-per-gpu"))) if nodes and not nodes.strip("0") else 0.0
 
 
 def _in_32_bits(size: int) -> int:
