@@ -35,7 +35,7 @@ test: .venv/.installed-dev ## install what the tests need and run all of them
 	@bash tests/services/install.sh $(BIN)/python
 	@$(MAKE) --no-print-directory check
 	$(BIN)/python -m pytest -m quiet $(ARGS) || [ $$? = 5 ]  # 5: ARGS chose none of them
-	$(BIN)/python -m pytest -m "not quiet" -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -m "not quiet" -n auto --maxprocesses 4 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: .venv/.installed-dev ## check lint, format, types and the direction of imports
 	$(BIN)/ruff check .
