@@ -321,7 +321,8 @@ def _gpus_of_tasks(submission: Submission | None, tasks: float) -> int:
 def _tasks_of_gpus(submission: Submission, gpus: int) -> float:
     """26.05 starts the tasks of the GPUs instead of those of --ntasks if the number of nodes is 0 (tried there)."""
     nodes = submission.value("--nodes").strip().lstrip("+")
-    return float(gpus * _whole(submission.value("--ntasks-per-gpu"))) if nodes and not nodes.strip("0") else 0.0
+    none = nodes and not nodes.strip("0")
+    return float(gpus * _whole(submission.value("--ntasks-per-gpu"))) if none else 0.0
 
 
 def _in_32_bits(size: int) -> int:
